@@ -16,6 +16,7 @@ mod test;
 mod tested;
 mod tools;
 mod verdict;
+mod words;
 
 use std::process::ExitCode;
 
@@ -63,6 +64,8 @@ cargo xtask <command>
   look [--output DIR]           the page of an exported run in headless Chromium, light and dark, 400 and 1,400 px wide
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
+  words [--list NAME]           counts that say whether names and comments can be read, each with its bound; the places
+                                behind one of them: types, questions, short, people, lines
   reference [--check]           writes the generated references, or says which are stale";
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("nemesis") => nemesis::run(arguments)?,
         Some("programs") => programs::run(arguments)?,
         Some("reference") => reference::run(arguments)?,
+        Some("words") => words::run(arguments)?,
         Some("help" | "--help" | "-h") | None => println!("{USAGE}"),
         Some(unknown) => return Err(format!("unknown command {unknown}\n\n{USAGE}")),
     }

@@ -12,7 +12,7 @@ use grove_testkit::need::{self, LeftOut};
 
 use crate::tested::Run;
 use crate::verdict::Verdict;
-use crate::{fuzz, reference, tested, tools};
+use crate::{fuzz, reference, tested, tools, words};
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::{step, workspace};
 
@@ -79,7 +79,7 @@ fn run_against_hosts(verdict: &mut Verdict) -> Result<(), String> {
         run_all(verdict, Run::AgainstHosts, &account);
     }
     verdict.step("optional features", || {
-        cargo_test(&words(OPTIONAL), Run::AgainstHosts, &account)
+        cargo_test(&split(OPTIONAL), Run::AgainstHosts, &account)
     });
     verdict.step("grove-reference", || {
         cargo("test --package grove-reference")
@@ -109,15 +109,16 @@ fn install(verdict: &mut Verdict) {
 
 fn run_all(verdict: &mut Verdict, run: Run, account: &Path) {
     verdict.step("cargo fmt", || cargo("fmt --all --check"));
+    verdict.step("words", words::check);
     verdict.step("cargo clippy", || {
         cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     });
     verdict.step("cargo run --release", || cargo("run --release -- try"));
     verdict.step("references are current", reference::check);
-    verdict.step("cargo test", || cargo_test(&words(DEFAULT), run, account));
+    verdict.step("cargo test", || cargo_test(&split(DEFAULT), run, account));
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Style, Treatment, catalog};
-use grove_catalog::host_listing::{self, How};
-use grove_catalog::hosts::{self, Host, Measure};
+use grove_catalog::catalog::{
+    Catalog, CatalogBudget, CatalogEntryKind, CatalogStyle, Treatment, catalog,
+};
+use grove_catalog::host_listing::{self, ListedForm};
+use grove_catalog::hosts::{self, Host, ListMeasure};
 use grove_catalog::snapshot::Snapshot;
 
 use crate::catalog::look;
@@ -47,9 +49,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), String> {
     println!("| skills | tokens with locations | in the short form | saved |");
     println!("| --- | ---: | ---: | ---: |");
     for (name, snapshot) in real_collections()? {
-        let whole = Budget::chars(usize::MAX, usize::MAX);
-        let tokens = |style: Style| catalog(&snapshot, &request(style, whole)).tokens();
-        let (long, short) = (tokens(Style::Xml), tokens(Style::Names));
+        let whole = CatalogBudget::chars(usize::MAX, usize::MAX);
+        let tokens = |style: CatalogStyle| catalog(&snapshot, &request(style, whole)).tokens();
+        let (long, short) = (tokens(CatalogStyle::Xml), tokens(CatalogStyle::Names));
         let saved = 100 * (long - short) / long.max(1);
         println!("| {name} | {long} | {short} | {saved} % |");
     }
@@ -99,7 +101,10 @@ fn pairs() -> Result<Vec<Pair>, String> {
                 .used
                 .saturating_sub(host_listing::cost(measure, &told.text));
             let room = limit - own;
-            let named = told.shown.iter().filter(|one| one.how != How::LeftOut);
+            let named = told
+                .shown
+                .iter()
+                .filter(|one| one.how != ListedForm::LeftOut);
             let theirs = Told {
                 named: named.count(),
                 described: told.shown.iter().map(|one| one.description).sum(),
@@ -136,14 +141,14 @@ fn side_by_side(collection: &str, snapshot: &Snapshot) -> Result<PathBuf, String
 }
 
 /// The longest catalog that costs the host no more than its room.
-fn short_form(snapshot: &Snapshot, measure: Measure, room: usize) -> Catalog {
+fn short_form(snapshot: &Snapshot, measure: ListMeasure, room: usize) -> Catalog {
     let mut asked = room;
     loop {
         let budget = match measure {
-            Measure::Units | Measure::Columns => Budget::chars(asked, usize::MAX),
-            Measure::Tokens => Budget::tokens(asked, usize::MAX),
+            ListMeasure::Units | ListMeasure::Columns => CatalogBudget::chars(asked, usize::MAX),
+            ListMeasure::Tokens => CatalogBudget::tokens(asked, usize::MAX),
         };
-        let made = catalog(snapshot, &request(Style::Names, budget));
+        let made = catalog(snapshot, &request(CatalogStyle::Names, budget));
         let over = host_listing::cost(measure, &made.text).saturating_sub(room);
         if over == 0 || asked == 0 {
             return made;
@@ -156,7 +161,12 @@ fn ours(made: &Catalog) -> Told {
     let counted = [Treatment::Listed, Treatment::Shortened, Treatment::Named];
     let described = made.entries.iter();
     let described = described
-        .filter(|entry| matches!(entry.kind, EntryKind::Skill | EntryKind::Branch))
+        .filter(|entry| {
+            matches!(
+                entry.kind,
+                CatalogEntryKind::Skill | CatalogEntryKind::Branch
+            )
+        })
         .filter_map(|entry| entry.description.as_deref())
         .map(|text| text.trim_end_matches('…').chars().count());
     Told {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use grove_catalog::catalog::{Budget, Request, Style, catalog};
+use grove_catalog::catalog::{CatalogBudget, CatalogRequest, CatalogStyle, catalog};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Environment, Library, View};
+use grove_skills::{DiscoveryView, Environment, Library};
 use grove_testkit::library::GeneratedLibrary;
 
 use crate::samples::Samples;
@@ -56,10 +56,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 pub(crate) fn look(root: &Path) -> Result<Snapshot, String> {
     let nowhere = Path::new(Environment::NOWHERE);
     let environment = Environment::for_home(nowhere.into(), nowhere.into());
-    let request = grove_skills::Request {
-        view: View::Folders(vec![root.to_path_buf()]),
+    let request = grove_skills::DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_path_buf()]),
         all: true,
-        ..grove_skills::Request::default()
+        ..grove_skills::DiscoveryRequest::default()
     };
     let mut library = Library::new(environment, request);
     let loaded = library.load();
@@ -77,9 +77,9 @@ pub(crate) fn lay_flat(mut snapshot: Snapshot) -> Snapshot {
 
 fn measure(shape: &str, snapshot: &Snapshot, n_runs: u32) -> Result<Vec<String>, String> {
     let usage = BTreeMap::new();
-    let request = Request {
-        style: Style::Xml,
-        budget: Budget::chars(30_000, 150),
+    let request = CatalogRequest {
+        style: CatalogStyle::Xml,
+        budget: CatalogBudget::chars(30_000, 150),
         home: None,
         index_dir: Path::new("/cache/grove/index"),
         pinned: &[],

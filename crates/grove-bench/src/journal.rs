@@ -13,7 +13,7 @@ use grove_plan::{
     Node, NodeId, Plan, State, Times, Turn, Usage, Work, advance,
 };
 use grove_spec::Digest;
-use grove_store::{Draft, Store, Submission};
+use grove_store::{NewEvent, Store, Submission};
 use serde_json::json;
 
 use crate::samples::Samples;
@@ -177,8 +177,8 @@ fn fact(number: usize) -> Fact {
     }
 }
 
-fn draft(fact: Fact) -> Draft {
-    Draft {
+fn draft(fact: Fact) -> NewEvent {
+    NewEvent {
         fact,
         artifacts: Vec::new(),
         at: Times::default(),

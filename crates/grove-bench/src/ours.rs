@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 
 use crate::work::Done;
 
@@ -41,13 +41,13 @@ fn library(root: &Path, cache: Option<&Path>) -> Library {
         cache: cache.map(Path::to_path_buf),
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
-    let view = View::Folders(vec![root.to_path_buf()]);
+    let view = DiscoveryView::Folders(vec![root.to_path_buf()]);
     Library::new(
         environment,
-        Request {
+        DiscoveryRequest {
             view,
             all: true,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         },
     )
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use grove_skills::prompt::{PromptOptions, prompt};
-use grove_skills::{Environment, Library, Look, Parts, Request};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library};
 use grove_testkit::library::GeneratedLibrary;
 
 use crate::agents::make_folder;
@@ -94,14 +94,14 @@ fn count_opens(home: &Path) -> Result<(), String> {
     }
 }
 
-fn look(home: &Path) -> Result<Look, String> {
-    let request = Request {
-        parts: Parts::PROMPTS,
+fn look(home: &Path) -> Result<Discovery, String> {
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let environment = Environment::for_home(home.to_path_buf(), home.to_path_buf());
-    let look = Library::new(environment, request).look();
+    let look = Library::new(environment, request).discover();
     let n_skills = look.snapshot.skills.len();
     if n_skills < N {
         return Err(format!("only {n_skills} skills were found"));
@@ -109,7 +109,7 @@ fn look(home: &Path) -> Result<Look, String> {
     Ok(look)
 }
 
-fn make(look: &Look, at: usize) -> Result<(), String> {
+fn make(look: &Discovery, at: usize) -> Result<(), String> {
     let agents = &look.snapshot.agents.all;
     let agent = agents.iter().find(|agent| agent.name == name(at));
     let agent = agent.ok_or("an agent was not found")?;

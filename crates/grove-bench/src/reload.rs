@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grove_skills::live::{LiveLibrary, Options, Subscription};
-use grove_skills::{Environment, Request, View};
+use grove_skills::live::{LiveLibrary, LiveOptions, Subscription};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment};
 use grove_testkit::library::GeneratedLibrary;
 
 use crate::floor::{Floor, Probe};
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let n_runs: u32 = arguments.value("--runs")?.unwrap_or(31);
     arguments.finish()?;
-    let quiet = Options::default().quiet;
+    let quiet = LiveOptions::default().quiet;
     let mut rows = Vec::new();
     for n_skills in [100, 1_000, 10_000] {
         let folder = workspace::target().join(format!("bench/reload-{n_skills}"));
@@ -76,10 +76,10 @@ struct Times {
 fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
     let nowhere = Path::new(Environment::NOWHERE);
     let environment = Environment::for_home(nowhere.into(), nowhere.into());
-    let request = Request {
-        view: View::Folders(vec![library.root().to_path_buf()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![library.root().to_path_buf()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let live = LiveLibrary::start(environment, request);
     let found = live.snapshot().skills.len();
@@ -103,7 +103,7 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
         let time = edit(&file, &edited, &mut told)?;
         times
             .reload
-            .add(time.saturating_sub(Options::default().quiet));
+            .add(time.saturating_sub(LiveOptions::default().quiet));
         std::fs::write(&file, &text).map_err(|error| error.to_string())?;
         let start = Instant::now();
         let asked = live.snapshot();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use grove_skills::search::{Audience, Query, Searcher};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::search::{SearchAudience, SearchQuery, Searcher};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::process::{self, Ending};
 
@@ -64,13 +64,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     add("/bin/true", &nothing, "");
 
     let mut library = library(&root, &home);
-    let look = library.look();
+    let look = library.discover();
     let mut searcher = Searcher::default();
     let mut query = |text: &str| {
-        let query = Query {
+        let query = SearchQuery {
             text,
             limit: 10,
-            audience: Audience::Model,
+            audience: SearchAudience::Model,
         };
         let begin = Instant::now();
         let found = searcher.search_in(&mut library, &look, &query);
@@ -161,10 +161,10 @@ fn library(root: &Path, home: &Path) -> Library {
         cache: Some(home.join(".cache/grove")),
         ..Environment::for_home(home.to_owned(), home.to_owned())
     };
-    let request = Request {
-        view: View::Folders(vec![root.to_path_buf()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_path_buf()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{Audience, Hit, Query, Searcher, anything_fits};
-use grove_skills::{Environment, Library, Look, Request, View};
+use grove_skills::search::{SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits};
+use grove_skills::{Discovery, DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     };
     let tasks = parse(&text)?;
     let mut library = library(&folder);
-    let look = library.look();
+    let look = library.discover();
     let snapshot = &look.snapshot;
     require_expected(&tasks, snapshot)?;
     let contenders = answers(&mut library, &look, &tasks);
@@ -105,7 +105,7 @@ const SETTINGS: [(f32, f32); 9] = [
 /// settings, for the half that may be tuned on.
 fn print_doubt(
     library: &mut Library,
-    look: &Look,
+    look: &Discovery,
     served: &[Task],
     show_settings: bool,
 ) -> Result<(), String> {
@@ -116,12 +116,12 @@ fn print_doubt(
     for (which, tasks) in [("served", served), ("not served", &unserved)] {
         for half in ["tune", "held-out"] {
             let of_half = tasks.iter().filter(|task| task.half == half);
-            let found: Vec<Vec<Hit>> = of_half
+            let found: Vec<Vec<SearchHit>> = of_half
                 .map(|task| {
-                    let query = Query {
+                    let query = SearchQuery {
                         text: &task.text,
                         limit: 10,
-                        audience: Audience::Person,
+                        audience: SearchAudience::Person,
                     };
                     searcher.search_in(library, look, &query).hits
                 })
@@ -138,7 +138,7 @@ fn print_doubt(
             rows.push(cells.into_iter().chain(doubted).collect());
             if half == "tune" {
                 for ((share, rest), row) in SETTINGS.iter().zip(&mut by_setting) {
-                    let fits = |hit: &Hit| hit.share >= *share && hit.rest >= *rest;
+                    let fits = |hit: &SearchHit| hit.share >= *share && hit.rest >= *rest;
                     let n_doubted = found.iter().filter(|hits| !hits.iter().any(fits));
                     row.push(percent(n_doubted.count()));
                 }
@@ -156,7 +156,11 @@ fn print_doubt(
 
 type Answers = Vec<Vec<String>>;
 
-fn answers(library: &mut Library, look: &Look, tasks: &[Task]) -> [(&'static str, Answers); 3] {
+fn answers(
+    library: &mut Library,
+    look: &Discovery,
+    tasks: &[Task],
+) -> [(&'static str, Answers); 3] {
     let snapshot = &look.snapshot;
     let (mut told, mut whole) = (Vec::new(), Vec::new());
     for skill in &snapshot.skills {
@@ -184,10 +188,10 @@ fn answers(library: &mut Library, look: &Look, tasks: &[Task]) -> [(&'static str
     let (on_told, on_whole) = (plain(&told), plain(&whole));
     let mut searcher = Searcher::default();
     let ours = tasks.iter().map(|task| {
-        let query = Query {
+        let query = SearchQuery {
             text: &task.text,
             limit: 10,
-            audience: Audience::Person,
+            audience: SearchAudience::Person,
         };
         let found = searcher.search(library, &query);
         names(snapshot, found.hits.iter().map(|hit| hit.skill))
@@ -235,10 +239,10 @@ fn library(folder: &Path) -> Library {
         cache: None,
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
-    let request = Request {
-        view: View::Folders(vec![folder.to_path_buf()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![folder.to_path_buf()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }

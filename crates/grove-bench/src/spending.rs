@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Request, Style, Treatment, catalog};
+use grove_catalog::catalog::{
+    Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, CatalogStyle, Treatment, catalog,
+};
 use grove_catalog::snapshot::Snapshot;
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::shared::real_corpus;
@@ -36,7 +38,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     libraries.retain(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only)));
     if let Some(size) = text_at {
         for (name, snapshot) in &libraries {
-            let request = request(Style::Xml, Budget::chars(size, ENTRIES));
+            let request = request(CatalogStyle::Xml, CatalogBudget::chars(size, ENTRIES));
             println!("=== {name} at {size}\n{}", catalog(snapshot, &request).text);
         }
         return Ok(());
@@ -47,7 +49,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     for (name, snapshot) in &libraries {
         let cells: Vec<String> = BUDGETS
             .iter()
-            .map(|size| request(Style::Xml, Budget::chars(*size, ENTRIES)))
+            .map(|size| request(CatalogStyle::Xml, CatalogBudget::chars(*size, ENTRIES)))
             .map(|request| cell(&catalog(snapshot, &request)))
             .collect();
         println!("| {name} | {} |", cells.join(" | "));
@@ -72,9 +74,9 @@ pub(crate) fn real_collections() -> Result<Vec<(String, Snapshot)>, String> {
 }
 
 /// A request of a catalog for a person who has used nothing yet.
-pub(crate) fn request(style: Style, budget: Budget) -> Request<'static> {
+pub(crate) fn request(style: CatalogStyle, budget: CatalogBudget) -> CatalogRequest<'static> {
     static UNUSED: BTreeMap<String, u32> = BTreeMap::new();
-    Request {
+    CatalogRequest {
         style,
         budget,
         home: None,
@@ -87,7 +89,8 @@ pub(crate) fn request(style: Style, budget: Budget) -> Request<'static> {
 }
 
 fn cell(made: &Catalog) -> String {
-    let is_skill = |kind: EntryKind| matches!(kind, EntryKind::Skill | EntryKind::Branch);
+    let is_skill =
+        |kind: CatalogEntryKind| matches!(kind, CatalogEntryKind::Skill | CatalogEntryKind::Branch);
     let skills = made.entries.iter().filter(|entry| is_skill(entry.kind));
     let lengths: Vec<usize> = skills
         .map(|entry| {

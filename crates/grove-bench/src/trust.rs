@@ -10,8 +10,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use grove_catalog::state::State;
-use grove_skills::{Environment, Library, Request, trusting};
+use grove_catalog::state::EntryState;
+use grove_skills::{DiscoveryRequest, Environment, Library, trusting};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use crate::samples::Samples;
@@ -43,9 +43,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 
     let environment = Environment::for_home(base.join("home"), base.join("project"));
     trusting::grant(&environment, None, false).map_err(|error| error.to_string())?;
-    let request = Request {
+    let request = DiscoveryRequest {
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let mut library = Library::new(environment.clone(), request);
     look(&mut library)?;
@@ -101,7 +101,7 @@ fn look(library: &mut Library) -> Result<(), String> {
     let usable = snapshot
         .skills
         .iter()
-        .filter(|skill| skill.state == State::Ok);
+        .filter(|skill| skill.state == EntryState::Ok);
     match usable.count() {
         count if count >= N_SKILLS => Ok(()),
         count => Err(format!("only {count} skills are trusted")),

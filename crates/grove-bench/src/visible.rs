@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::catalog::{self, Budget, Entry, EntryKind, Style};
-use grove_catalog::host_listing::{self, HostListing, How, Options};
+use grove_catalog::catalog::{self, CatalogBudget, CatalogEntry, CatalogEntryKind, CatalogStyle};
+use grove_catalog::host_listing::{self, HostListing, ListedForm, ListingOptions};
 use grove_catalog::hosts::{self, Host};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::catalog_reader;
 use grove_testkit::library::GeneratedLibrary;
 
@@ -106,17 +106,17 @@ fn own_row(home: &Path) -> Result<Row, String> {
         bundled_dir: Some(nothing),
         ..Environment::for_home(home.to_path_buf(), home.join("project"))
     };
-    let request = Request {
+    let request = DiscoveryRequest {
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let snapshot = Library::new(environment, request).load();
     let index_dir = home.join(".cache/grove/index");
     let told = catalog::catalog(
         &snapshot,
-        &catalog::Request {
-            style: Style::Xml,
-            budget: Budget::chars(30_000, 150),
+        &catalog::CatalogRequest {
+            style: CatalogStyle::Xml,
+            budget: CatalogBudget::chars(30_000, 150),
             home: Some(home),
             index_dir: &index_dir,
             pinned: &[],
@@ -133,7 +133,7 @@ fn own_row(home: &Path) -> Result<Row, String> {
             .map(|file| file.text.clone())
     };
     let reached = catalog_reader::reach(&told.text, page)?;
-    let skills = |entry: &&Entry| entry.kind == EntryKind::Skill;
+    let skills = |entry: &&CatalogEntry| entry.kind == CatalogEntryKind::Skill;
     let readable = told.entries.iter().filter(skills).filter(|entry| {
         let shown = entry.description.as_deref().unwrap_or_default();
         shown.chars().count() >= READABLE || told.report.is_whole()
@@ -145,7 +145,7 @@ fn own_row(home: &Path) -> Result<Row, String> {
         grouped: told
             .entries
             .iter()
-            .filter(|entry| entry.kind == EntryKind::Group)
+            .filter(|entry| entry.kind == CatalogEntryKind::Group)
             .map(|entry| entry.skills)
             .sum(),
         reachable: reached
@@ -162,12 +162,12 @@ pub(crate) fn listing(host: &Host, home: &Path) -> HostListing {
         cache: None,
         ..Environment::for_home(home.to_path_buf(), working.clone())
     };
-    let request = Request {
-        view: View::Host(host.name.clone()),
-        ..Request::default()
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Host(host.name.clone()),
+        ..DiscoveryRequest::default()
     };
     let snapshot = Library::new(environment, request).load();
-    let options = Options {
+    let options = ListingOptions {
         home: Some(home.to_path_buf()),
         working,
         window_tokens: None,
@@ -179,18 +179,18 @@ pub(crate) fn listing(host: &Host, home: &Path) -> HostListing {
 fn host_row(name: &str, home: &Path) -> Result<Row, String> {
     let host = hosts::by_name(name).ok_or_else(|| format!("no host {name}"))?;
     let listing = listing(&host, home);
-    let count = |wanted: &dyn Fn(How) -> bool| {
+    let count = |wanted: &dyn Fn(ListedForm) -> bool| {
         let shown = listing.shown.iter();
         shown.filter(|one| wanted(one.how)).count()
     };
-    let visible = count(&|how| how != How::LeftOut);
+    let visible = count(&|how| how != ListedForm::LeftOut);
     Ok(Row {
         title: host.title,
         visible,
         readable: count(&|how| match how {
-            How::Full => true,
-            How::Shortened(kept) => kept >= READABLE,
-            How::NameOnly | How::LeftOut => false,
+            ListedForm::Full => true,
+            ListedForm::Shortened(kept) => kept >= READABLE,
+            ListedForm::NameOnly | ListedForm::LeftOut => false,
         }),
         grouped: 0,
         // A name or a path is enough to open a skill, and no host says how to get to the others.

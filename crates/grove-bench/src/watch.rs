@@ -10,13 +10,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use grove_engine::view::RunPlaces;
-use grove_exec::{Owner, now};
+use grove_exec::{ProcessIdentity, now};
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules, Node,
     NodeId, Plan, Turn, Usage, Work,
 };
 use grove_spec::Digest;
-use grove_store::{Draft, Store, Submission};
+use grove_store::{NewEvent, Store, Submission};
 use serde_json::json;
 
 use crate::samples::Samples;
@@ -129,7 +129,7 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
     store
         .submit(submission)
         .map_err(|error| error.to_string())?;
-    let holder = Owner::this_process().0;
+    let holder = ProcessIdentity::this_process().0;
     for row in store.outbox_of(RUN).map_err(|error| error.to_string())? {
         if row.effect.kind == EffectKind::Timer {
             continue;
@@ -152,7 +152,7 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
 }
 
 fn append(store: &Store, fact: Fact) -> Result<(), String> {
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts: Vec::new(),
         at: now(),

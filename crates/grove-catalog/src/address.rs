@@ -9,11 +9,11 @@ use crate::catalog::shown_name;
 use crate::entry::{Entries, Entry};
 use crate::identity::name_key;
 use crate::snapshot::Snapshot;
-use crate::state::Reason;
+use crate::state::StateReason;
 
 /// The result of looking for a name or id. Indexes are into the list that was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum AddressMatch {
     /// Exactly one; it may be unusable.
     One(usize),
     /// Several; they have to be told apart by id.
@@ -23,11 +23,10 @@ pub enum Answer {
 }
 
 /// Finds a skill by `id@label`, by id, or by name.
-pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
+pub fn find(snapshot: &Snapshot, query: &str) -> AddressMatch {
     snapshot.entries().find(query)
 }
 
-/// One way in which a query may match an entry.
 type Way<'a, E> = &'a dyn Fn(&E) -> bool;
 
 impl<E: Entry> Entries<'_, E> {
@@ -35,7 +34,7 @@ impl<E: Entry> Entries<'_, E> {
     ///
     /// A bare name means the offered one of that name after ranking. An id counts if no entry has it as its name, and
     /// an unusable entry is found by its bare name only if no offered one has it.
-    pub fn find(self, query: &str) -> Answer {
+    pub fn find(self, query: &str) -> AddressMatch {
         let key = name_key(query);
         let by_name = |entry: &E| name_key(entry.name()) == key;
         let by_alias = |entry: &E| entry.aliases().iter().any(|alias| name_key(alias) == key);
@@ -63,8 +62,8 @@ impl<E: Entry> Entries<'_, E> {
             let found = all.filter(|(_, entry)| way(entry)).map(|(at, _)| at);
             match found.collect::<Vec<usize>>().as_slice() {
                 [] => {}
-                [one] => return Answer::One(*one),
-                several => return Answer::Several(several.to_vec()),
+                [one] => return AddressMatch::One(*one),
+                several => return AddressMatch::Several(several.to_vec()),
             }
         }
         let near = |entry| {
@@ -75,21 +74,21 @@ impl<E: Entry> Entries<'_, E> {
             ])
         };
         let names: Vec<Cow<'_, str>> = self.all.iter().filter_map(near).flatten().collect();
-        Answer::None(near_names(names.iter().map(|name| &**name), query))
+        AddressMatch::None(near_names(names.iter().map(|name| &**name), query))
     }
 
     /// Finds one for programs that expect exactly one: the first of several, or else names that are near.
     pub fn find_first(self, query: &str) -> Result<usize, Vec<String>> {
         match self.find(query) {
-            Answer::One(at) => Ok(at),
-            Answer::Several(all) => all.first().copied().ok_or_else(Vec::new),
-            Answer::None(near) => Err(near),
+            AddressMatch::One(at) => Ok(at),
+            AddressMatch::Several(all) => all.first().copied().ok_or_else(Vec::new),
+            AddressMatch::None(near) => Err(near),
         }
     }
 }
 
 /// Returns the reason why a skill that no query finds is missing: it lies beyond the candidate limit of its root.
-pub fn unread(snapshot: &Snapshot, name: &str) -> Option<Reason> {
+pub fn unread(snapshot: &Snapshot, name: &str) -> Option<StateReason> {
     let is_unread = |finding: &Diagnostic| {
         finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
     };
@@ -101,7 +100,7 @@ pub fn unread(snapshot: &Snapshot, name: &str) -> Option<Reason> {
     let mut findings = snapshot.diagnostics.iter();
     findings
         .any(is_unread)
-        .then(|| Reason::new(Code::CandidateLimit.as_str(), message, fix))
+        .then(|| StateReason::new(Code::CandidateLimit.as_str(), message, fix))
 }
 
 /// Up to three names spelled nearly like the query: few edits, or one inside the other.

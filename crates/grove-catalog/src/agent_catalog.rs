@@ -5,33 +5,33 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_spec::skill::{Parsed, Skill as SkillFile};
+use grove_spec::skill::{ParsedSkill, SkillFile};
 use grove_spec::text::{counted, one_line};
 
 use crate::agents::{Agent, Agents};
 use crate::catalog::{
-    Budget, Catalog, Entry, EntryKind, Request, Style, Unit, catalog, group_members, shorten,
+    BudgetUnit, Catalog, CatalogBudget, CatalogEntry, CatalogEntryKind, CatalogRequest,
+    CatalogStyle, catalog, group_members, shorten,
 };
-use crate::content::Content;
+use crate::content::SkillContent;
 use crate::digest::Digest;
 use crate::entry::Entry as _;
 use crate::hosts::{MissingDescription, NameFrom};
-use crate::identity::Layout;
-use crate::search::{self, Audience, Builder, Document, Fit, Index, Query};
-use crate::snapshot::{Location, Skill, Snapshot};
-use crate::state::State;
-use crate::tree::Tree;
+use crate::identity::SkillLayout;
+use crate::search::{
+    self, IndexBuilder, SearchAudience, SearchDocument, SearchFit, SearchIndex, SearchQuery,
+};
+use crate::snapshot::{Skill, SkillLocation, Snapshot};
+use crate::state::EntryState;
+use crate::tree::SkillTree;
 
-/// The most entries of one list.
 const MOST_ENTRIES: usize = 300;
-/// The most agents that a search gives.
 const MOST_FOUND: usize = 12;
-/// The characters of a description that a search gives.
 const LONGEST_FOUND: usize = 300;
 
 /// The options of a list of agents.
 #[derive(Debug, Clone, Copy)]
-pub struct AskedAgents<'a> {
+pub struct AgentListOptions<'a> {
     /// The most bytes that the list may take.
     pub bytes: usize,
     /// The group to open, by its name in a list.
@@ -43,7 +43,7 @@ pub struct AskedAgents<'a> {
 /// Returns the list of the usable agents that `is_meant` selects; none if there is no group of that name.
 pub fn agent_catalog(
     agents: &Agents,
-    asked: &AskedAgents<'_>,
+    asked: &AgentListOptions<'_>,
     is_meant: impl Fn(&Agent) -> bool,
 ) -> Option<String> {
     let mut all = as_skills(agents, is_meant);
@@ -80,7 +80,7 @@ fn as_skills(agents: &Agents, is_meant: impl Fn(&Agent) -> bool) -> Snapshot {
         skills_digest: nothing,
         roots: agents.roots.clone(),
         skills,
-        tree: Tree::of([]),
+        tree: SkillTree::of([]),
         diagnostics: Vec::new(),
         agents: Arc::default(),
         chains: Arc::default(),
@@ -88,7 +88,7 @@ fn as_skills(agents: &Agents, is_meant: impl Fn(&Agent) -> bool) -> Snapshot {
 }
 
 fn as_skill(agent: &Agent) -> Skill {
-    let parsed = Parsed {
+    let parsed = ParsedSkill {
         skill: SkillFile {
             name: Some(agent.name.clone()),
             description: agent.description().map(str::to_owned),
@@ -98,14 +98,14 @@ fn as_skill(agent: &Agent) -> Skill {
         diagnostics: Vec::new(),
     };
     Skill {
-        place: Location {
+        place: SkillLocation {
             root: agent.root,
-            layout: Layout::Flat,
+            layout: SkillLayout::Flat,
             id: agent.id().into(),
         },
         also_at: Vec::new(),
-        content: Arc::new(Content::new(0, None, 0, parsed)),
-        state: State::Ok,
+        content: Arc::new(SkillContent::new(0, None, 0, parsed)),
+        state: EntryState::Ok,
         reasons: Vec::new(),
         stand_in: None,
         named_by: NameFrom::Frontmatter,
@@ -116,13 +116,13 @@ fn as_skill(agent: &Agent) -> Skill {
     }
 }
 
-fn request(bytes: usize) -> Request<'static> {
+fn request(bytes: usize) -> CatalogRequest<'static> {
     static NO_USAGE: BTreeMap<String, u32> = BTreeMap::new();
-    Request {
-        style: Style::Names,
-        budget: Budget {
+    CatalogRequest {
+        style: CatalogStyle::Names,
+        budget: CatalogBudget {
             size: bytes,
-            unit: Unit::Bytes,
+            unit: BudgetUnit::Bytes,
             entries: MOST_ENTRIES,
         },
         home: None,
@@ -149,20 +149,20 @@ fn listed(made: &Catalog, count: usize) -> String {
     text
 }
 
-const fn is_group(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Group | EntryKind::Rest)
+const fn is_group(entry: &CatalogEntry) -> bool {
+    matches!(entry.kind, CatalogEntryKind::Group | CatalogEntryKind::Rest)
 }
 
 /// Returns the name of an entry; the entry for everything says `agents/` in place of `skills/`.
-fn shown_name(entry: &Entry) -> String {
+fn shown_name(entry: &CatalogEntry) -> String {
     match entry.kind {
-        EntryKind::Rest => entry.name.replacen("skills/", "agents/", 1),
+        CatalogEntryKind::Rest => entry.name.replacen("skills/", "agents/", 1),
         _ => entry.name.clone(),
     }
 }
 
 /// Returns a group's description with the word "agent" for "skill" behind its count.
-fn of_agents(entry: &Entry, description: &str) -> String {
+fn of_agents(entry: &CatalogEntry, description: &str) -> String {
     if is_group(entry) {
         description.replacen("skill", "agent", 1)
     } else {
@@ -179,9 +179,9 @@ fn line(name: &str, description: &str) -> String {
 
 /// The agents that fit a task, best first.
 fn found(all: &Snapshot, task: &str, bytes: usize) -> String {
-    let mut builder = Builder::default();
+    let mut builder = IndexBuilder::default();
     for (at, skill) in all.skills.iter().enumerate() {
-        builder.add(&Document {
+        builder.add(&SearchDocument {
             key: at as u128,
             name: skill.name(),
             id: skill.id(),
@@ -189,17 +189,17 @@ fn found(all: &Snapshot, task: &str, bytes: usize) -> String {
             body: "",
         });
     }
-    let query = Query {
+    let query = SearchQuery {
         text: task,
         limit: MOST_FOUND,
-        audience: Audience::Person,
+        audience: SearchAudience::Person,
     };
-    let index = Index::open(builder.finish([0; 32]));
+    let index = SearchIndex::open(builder.finish([0; 32]));
     let hits = index.and_then(|index| search::search(all, &index, &query).ok());
     let mut hits = hits.unwrap_or_default();
     let mut text = String::new();
     if search::anything_fits(&hits) {
-        hits.retain(|hit| hit.fit != Fit::Hardly);
+        hits.retain(|hit| hit.fit != SearchFit::Hardly);
     } else {
         text.push_str("No agent fits that well.\n");
     }

@@ -3,26 +3,26 @@
 //! The rules are those of every file with a name ([`crate::definitions`]); this module adds those for agents.
 
 use grove_spec::agent::{self, naming};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::hosts::AgentRules;
-use crate::overrides::{self, Layer};
+use crate::overrides::{self, OverrideLayer};
 use crate::root::Root;
-use crate::state::Reason;
+use crate::state::StateReason;
 
 /// An agent file as it enters resolution.
-pub type Candidate = definitions::Candidate<agent::Parsed>;
+pub type AgentCandidate = definitions::DefinitionCandidate<agent::ParsedAgent>;
 
 /// The content of an agent file.
-pub type Content = definitions::Content<agent::Parsed>;
+pub type AgentContent = definitions::DefinitionContent<agent::ParsedAgent>;
 
 /// One agent of a resolved set.
-pub type Agent = definitions::Defined<agent::Parsed>;
+pub type Agent = definitions::Defined<agent::ParsedAgent>;
 
-impl Definition for agent::Parsed {
-    const KIND: Kind = Kind::Agents;
+impl Definition for agent::ParsedAgent {
+    const KIND: EntryKind = EntryKind::Agents;
     const COLLISION: Code = Code::AgentCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -53,9 +53,9 @@ impl Definition for agent::Parsed {
         serde_json::Value::Object(self.agent.shown()).to_string()
     }
 
-    fn disabled(&self) -> Option<Reason> {
+    fn disabled(&self) -> Option<StateReason> {
         let reason = || {
-            Reason::new(
+            StateReason::new(
                 "disabled",
                 "it is switched off in its own file",
                 "remove `disable` from the file",
@@ -71,18 +71,18 @@ impl Definition for agent::Parsed {
 
 impl Agent {
     /// Its fields with the overrides applied.
-    pub fn file(&self) -> Option<&agent::Agent> {
+    pub fn file(&self) -> Option<&agent::AgentFile> {
         Some(&self.content.as_ref()?.parsed.agent)
     }
 }
 
 /// Every agent with its state, strongest root first, then by path.
-pub type Agents = definitions::Definitions<agent::Parsed>;
+pub type Agents = definitions::Definitions<agent::ParsedAgent>;
 
 /// Decides the state of every candidate where nothing is overridden.
 pub fn resolve(
     roots: Vec<Root>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<AgentCandidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     resolve_with(roots, candidates, &[], diagnostics)
@@ -91,8 +91,8 @@ pub fn resolve(
 /// Decides the fields and the state of every candidate; `layers` are weakest first.
 pub fn resolve_with(
     roots: Vec<Root>,
-    candidates: Vec<Candidate>,
-    layers: &[Layer],
+    candidates: Vec<AgentCandidate>,
+    layers: &[OverrideLayer],
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let overridden = |agents: &mut [Agent], roots: &[Root]| overrides::apply(agents, roots, layers);
@@ -103,7 +103,7 @@ pub fn resolve_with(
 pub fn resolve_for(
     host: &AgentRules,
     roots: Vec<Root>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<AgentCandidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let refuse = |agents: &mut [Agent], _: &[Root]| {
@@ -120,12 +120,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::definitions::FilePlace;
-    use crate::root::Source;
+    use crate::definitions::FurtherPath;
+    use crate::root::RootSource;
     use crate::tests::{self, root};
-    use crate::trust::Trust;
+    use crate::trust::RootTrust;
 
-    fn candidate(root: usize, path: &str, text: &str) -> Candidate {
+    fn candidate(root: usize, path: &str, text: &str) -> AgentCandidate {
         tests::candidate(root, path, text, agent::parse(text))
     }
 
@@ -142,12 +142,12 @@ mod tests {
     #[test]
     fn the_ladder_of_skills_decides_and_losers_stay() {
         let roots = vec![
-            root(Source::Bundled, Trust::Trusted),
-            root(Source::Extra, Trust::Trusted),
-            root(Source::User, Trust::Trusted),
-            root(Source::Project, Trust::Trusted),
+            root(RootSource::Bundled, RootTrust::Trusted),
+            root(RootSource::Extra, RootTrust::Trusted),
+            root(RootSource::User, RootTrust::Trusted),
+            root(RootSource::Project, RootTrust::Trusted),
         ];
-        let all: Vec<Candidate> = (0..4).map(|at| candidate(at, "x.md", &file("x"))).collect();
+        let all: Vec<AgentCandidate> = (0..4).map(|at| candidate(at, "x.md", &file("x"))).collect();
         for strongest in (0..4).rev() {
             let left = all.iter().take(strongest + 1).cloned().collect();
             let agents = resolve(roots.clone(), left, Vec::new());
@@ -166,24 +166,27 @@ mod tests {
     fn what_cannot_be_used_shadows_nobody() {
         let pins = BTreeMap::from([(
             "p/a.md".to_owned(),
-            crate::trust::pin(&crate::Digest::of(file("a").as_bytes()), [Kind::Agents]),
+            crate::trust::pin(
+                &crate::Digest::of(file("a").as_bytes()),
+                [EntryKind::Agents],
+            ),
         )]);
-        let pinned = Trust::Pinned {
+        let pinned = RootTrust::Pinned {
             pins: Arc::new(pins),
             prefix: "p/".to_owned(),
             folders: Arc::default(),
         };
-        let user = root(Source::User, Trust::Trusted);
+        let user = root(RootSource::User, RootTrust::Trusted);
         for (trust, text, expected) in [
-            (Trust::Untrusted, file("a"), "untrusted"),
+            (RootTrust::Untrusted, file("a"), "untrusted"),
             (pinned.clone(), format!("{}more", file("a")), "changed"),
             (
-                Trust::Trusted,
+                RootTrust::Trusted,
                 "---\nname: [a]\n---\n".to_owned(),
                 "invalid",
             ),
         ] {
-            let roots = vec![root(Source::Project, trust), user.clone()];
+            let roots = vec![root(RootSource::Project, trust), user.clone()];
             let all = vec![
                 candidate(0, "a.md", &text),
                 candidate(1, "a.md", &file("a")),
@@ -199,7 +202,7 @@ mod tests {
             assert_eq!(agents.find("a"), Ok(1));
             assert_eq!(agents.find("a@project:agents"), Ok(0));
         }
-        let roots = vec![root(Source::Project, pinned), user];
+        let roots = vec![root(RootSource::Project, pinned), user];
         let all = vec![
             candidate(0, "a.md", &file("a")),
             candidate(1, "a.md", &file("a")),
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn in_one_root_the_first_path_is_used_and_the_other_is_said() {
-        let roots = vec![root(Source::User, Trust::Trusted)];
+        let roots = vec![root(RootSource::User, RootTrust::Trusted)];
         let all = vec![
             candidate(0, "z/a.md", &file("a")),
             candidate(0, "b.md", &file("a")),
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn names_come_from_the_file_its_package_and_its_aliases() {
         let text = "---\nname: Alpha\npackage: My Pkg\ndescription: d\naliases: beta\n---\n";
-        let roots = vec![root(Source::User, Trust::Trusted)];
+        let roots = vec![root(RootSource::User, RootTrust::Trusted)];
         let all = vec![
             candidate(0, "alpha.md", text),
             candidate(0, "sub/unnamed.agent.md", "---\ndescription: d\n---\n"),
@@ -245,8 +248,8 @@ mod tests {
     #[test]
     fn one_file_reached_twice_is_one_agent() {
         let roots = vec![
-            root(Source::User, Trust::Trusted),
-            root(Source::Extra, Trust::Trusted),
+            root(RootSource::User, RootTrust::Trusted),
+            root(RootSource::Extra, RootTrust::Trusted),
         ];
         let mut all = vec![
             candidate(0, "a.md", &file("a")),
@@ -259,7 +262,7 @@ mod tests {
         assert_eq!(agents.all.len(), 1);
         assert_eq!(
             agents.all[0].also_at,
-            [FilePlace {
+            [FurtherPath {
                 root: 1,
                 path: "b.md".to_owned()
             }]
@@ -270,8 +273,8 @@ mod tests {
     #[test]
     fn a_file_that_home_links_to_is_used_from_home_while_its_project_is_not_trusted() {
         let roots = vec![
-            root(Source::Project, Trust::Untrusted),
-            root(Source::User, Trust::Trusted),
+            root(RootSource::Project, RootTrust::Untrusted),
+            root(RootSource::User, RootTrust::Trusted),
         ];
         let mut all = vec![
             candidate(0, "a.md", &file("a")),
@@ -289,14 +292,14 @@ mod tests {
         let invalid = "---\nname: [a]\n---\n".to_owned();
         let off = "---\nname: a\ndescription: d\ndisable: true\n---\n".to_owned();
         for (stronger, text, asked, expected) in [
-            (Source::Project, &invalid, "a", 1),
-            (Source::Project, &invalid, "a@user:agents", 0),
-            (Source::Project, &off, "a", 0),
-            (Source::Extra, &invalid, "a", 0),
+            (RootSource::Project, &invalid, "a", 1),
+            (RootSource::Project, &invalid, "a@user:agents", 0),
+            (RootSource::Project, &off, "a", 0),
+            (RootSource::Extra, &invalid, "a", 0),
         ] {
             let roots = vec![
-                root(stronger, Trust::Trusted),
-                root(Source::User, Trust::Trusted),
+                root(stronger, RootTrust::Trusted),
+                root(RootSource::User, RootTrust::Trusted),
             ];
             let all = vec![candidate(0, "a.md", text), candidate(1, "a.md", &file("a"))];
             let agents = resolve(roots, all, Vec::new());

@@ -1,23 +1,23 @@
 //! Chains: the rules of every file with a name ([`crate::definitions`]), and the names that their steps call for.
 
-use grove_spec::chain::{self, Format, Place, naming};
-use grove_spec::package::Kind;
+use grove_spec::chain::{self, ChainFormat, ChainPosition, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
-pub type Candidate = definitions::Candidate<chain::Parsed>;
+pub type ChainCandidate = definitions::DefinitionCandidate<chain::ParsedChain>;
 
 /// The content of a chain file.
-pub type Content = definitions::Content<chain::Parsed>;
+pub type ChainContent = definitions::DefinitionContent<chain::ParsedChain>;
 
 /// One chain of a resolved set.
-pub type Chain = definitions::Defined<chain::Parsed>;
+pub type Chain = definitions::Defined<chain::ParsedChain>;
 
-impl Definition for chain::Parsed {
-    const KIND: Kind = Kind::Chains;
+impl Definition for chain::ParsedChain {
+    const KIND: EntryKind = EntryKind::Chains;
     const COLLISION: Code = Code::ChainCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -42,8 +42,8 @@ impl Definition for chain::Parsed {
     }
 
     fn strength(path: &str) -> u8 {
-        match Format::of(path) {
-            Some(Format::Json) => 0,
+        match ChainFormat::of(path) {
+            Some(ChainFormat::Json) => 0,
             _ => 1,
         }
     }
@@ -51,17 +51,17 @@ impl Definition for chain::Parsed {
 
 impl Chain {
     /// Returns the parsed chain; none if its file could not be read.
-    pub fn file(&self) -> Option<&chain::Chain> {
+    pub fn file(&self) -> Option<&chain::ChainFile> {
         Some(&self.content.as_ref()?.parsed.chain)
     }
 }
 
 /// Every chain with its state, strongest root first, then by path.
-pub type Chains = definitions::Definitions<chain::Parsed>;
+pub type Chains = definitions::Definitions<chain::ParsedChain>;
 
 /// A name that a step calls for, which the caller checks against what is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call<'a> {
+pub enum StepReference<'a> {
     /// An agent by its name.
     Agent(&'a str),
     /// A skill by its name.
@@ -73,7 +73,7 @@ pub enum Call<'a> {
 /// Decides the state of every candidate.
 pub fn resolve(
     roots: Vec<Root>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<ChainCandidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Chains {
     definitions::resolve(roots, candidates, diagnostics, true, |_, _| ())
@@ -86,7 +86,7 @@ impl Chains {
         for chain in &self.all {
             let calls = chain.file().map(calls).unwrap_or_default();
             let places = calls.into_iter().filter_map(|(call, place)| match call {
-                Call::Agent(name) if name == agent => Some(place),
+                StepReference::Agent(name) if name == agent => Some(place),
                 _ => None,
             });
             findings.extend(places.map(|place| {
@@ -100,7 +100,7 @@ impl Chains {
     }
 
     /// Adds a finding for every name that a usable chain calls for and that `missing` reports as absent.
-    pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Diagnostic>) {
+    pub fn check_calls(&mut self, missing: impl Fn(StepReference<'_>) -> Option<Diagnostic>) {
         for chain in &mut self.all {
             let root = self.roots.get(chain.root).map(|root| root.path.clone());
             let location = root.unwrap_or_default().join(&chain.path);
@@ -135,16 +135,15 @@ fn unknown(code: Code, noun: &str, name: &str, near: &[String]) -> Diagnostic {
     }
 }
 
-/// Returns everything that the steps of a chain call for, in order, with its place in the file.
-fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Place)> {
+fn calls(chain: &chain::ChainFile) -> Vec<(StepReference<'_>, ChainPosition)> {
     let mut calls = Vec::new();
-    for task in chain.steps.iter().flat_map(chain::Step::tasks) {
-        calls.push((Call::Agent(&task.agent), task.places.agent));
+    for task in chain.steps.iter().flat_map(chain::ChainStep::tasks) {
+        calls.push((StepReference::Agent(&task.agent), task.places.agent));
         for skill in task.skills.iter().flatten() {
-            calls.push((Call::Skill(skill), task.places.skills));
+            calls.push((StepReference::Skill(skill), task.places.skills));
         }
         if let Some(model) = &task.model {
-            calls.push((Call::Model(model), task.places.model));
+            calls.push((StepReference::Model(model), task.places.model));
         }
     }
     calls
@@ -156,26 +155,26 @@ mod tests {
 
     use super::*;
     use crate::entry::Entry as _;
-    use crate::root::{Family, Source};
-    use crate::state::State;
+    use crate::root::{RootOwner, RootSource};
+    use crate::state::EntryState;
     use crate::tests;
-    use crate::trust::Trust;
+    use crate::trust::RootTrust;
 
-    fn root(source: Source, folder: &str) -> Root {
-        let mut root = tests::root(source, Trust::Trusted);
+    fn root(source: RootSource, folder: &str) -> Root {
+        let mut root = tests::root(source, RootTrust::Trusted);
         root.label = format!("{}:{folder}", source.as_str());
         root.path = root.path.join(folder);
-        root.standing.family = Family::Host(folder.to_owned());
+        root.rank.owner = RootOwner::Host(folder.to_owned());
         root
     }
 
-    fn candidate(root: usize, path: &str, description: &str) -> Candidate {
-        let format = Format::of(path).unwrap();
+    fn candidate(root: usize, path: &str, description: &str) -> ChainCandidate {
+        let format = ChainFormat::of(path).unwrap();
         let text = match format {
-            Format::Markdown => {
+            ChainFormat::Markdown => {
                 format!("---\nname: x\ndescription: {description}\n---\n\n## a\n\nt\n")
             }
-            Format::Json => format!(
+            ChainFormat::Json => format!(
                 "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
             ),
         };
@@ -186,16 +185,16 @@ mod tests {
         let Ok(at) = chains.find("x") else {
             panic!("nothing is called x")
         };
-        assert_eq!(chains.all[at].state, State::Ok);
+        assert_eq!(chains.all[at].state, EntryState::Ok);
         chains.all[at].description().unwrap()
     }
 
     #[test]
     fn in_one_scope_json_goes_before_markdown_and_the_loser_stays() {
         let roots = vec![
-            root(Source::Project, "a"),
-            root(Source::Project, "b"),
-            root(Source::User, "a"),
+            root(RootSource::Project, "a"),
+            root(RootSource::Project, "b"),
+            root(RootSource::User, "a"),
         ];
         for (all, expected) in [
             (vec![(0, "x.chain.md", "m"), (0, "x.chain.json", "j")], "j"),
@@ -215,24 +214,24 @@ mod tests {
             let losers = chains
                 .all
                 .iter()
-                .filter(|chain| chain.state == State::Shadowed);
+                .filter(|chain| chain.state == EntryState::Shadowed);
             assert_eq!(losers.count(), count - 1);
         }
     }
 
     #[test]
     fn what_steps_name_and_is_not_there_is_said_where_it_is_named() {
-        let roots = vec![root(Source::User, "a")];
+        let roots = vec![root(RootSource::User, "a")];
         let text = "{\"name\": \"x\", \"description\": \"d\", \"chain\": [{\n\"agent\": \"a\",\n \"skill\": [\"s\"],\n  \"model\": \"m\"}]}";
         let mut all = vec![candidate(0, "x.chain.json", "d")];
         if let Ok(content) = &mut all[0].content {
-            content.parsed = chain::parse(text, Format::Json);
+            content.parsed = chain::parse(text, ChainFormat::Json);
         }
         let mut chains = resolve(roots, all, Vec::new());
         chains.check_calls(|call| match call {
-            Call::Agent("a") => Some(unknown_agent("a", &["b".to_owned()])),
-            Call::Skill("s") => Some(unknown_skill("s", &[])),
-            Call::Model("m") => crate::models::unknown("m", [].into_iter()),
+            StepReference::Agent("a") => Some(unknown_agent("a", &["b".to_owned()])),
+            StepReference::Skill("s") => Some(unknown_skill("s", &[])),
+            StepReference::Model("m") => crate::models::unknown("m", [].into_iter()),
             _ => None,
         });
         let found = &chains.all[0].diagnostics;
@@ -247,6 +246,6 @@ mod tests {
             ]
         );
         assert_eq!(found[0].help_text(), "did you mean `b`?");
-        assert_eq!(chains.all[0].state, State::Ok);
+        assert_eq!(chains.all[0].state, EntryState::Ok);
     }
 }

@@ -6,13 +6,13 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
+use grove_spec::skill::{ParsedSkill, Requirements, SkillFile, TreeKeys};
 
 use grove_spec::{Code, Diagnostic, Digest};
 
 /// The facts about a skill file that decide without unpacking it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flags {
+pub struct SkillFlags {
     /// Set if no finding is an error.
     pub valid: bool,
     /// Set if there is a frontmatter block.
@@ -33,26 +33,26 @@ pub struct Flags {
 
 /// A skill file's content, shared by all snapshots it is in.
 #[derive(Debug)]
-pub struct Content {
+pub struct SkillContent {
     /// A hash of its bytes for telling versions apart; not for trust.
     pub fingerprint: u128,
     /// The digest of its bytes, in roots whose content is pinned.
     pub digest: Option<Digest>,
     /// Its size in bytes.
     pub size: u64,
-    flags: Flags,
-    whole: Whole,
+    flags: SkillFlags,
+    whole: UnpackedOrPacked,
 }
 
 #[derive(Debug)]
-enum Whole {
-    Parsed(Parsed),
-    Packed(Packed, OnceLock<Box<Parsed>>),
+enum UnpackedOrPacked {
+    Parsed(ParsedSkill),
+    Packed(PackedSkill, OnceLock<Box<ParsedSkill>>),
 }
 
 /// A skill that was parsed before: its parts in the bytes of many files, and a function that unpacks the whole.
 #[derive(Debug, Clone)]
-pub struct Packed {
+pub struct PackedSkill {
     /// The bytes of many files.
     pub bytes: Arc<Vec<u8>>,
     /// The range of the name, if it has one.
@@ -62,32 +62,37 @@ pub struct Packed {
     /// The range of everything else.
     pub rest: Range<u32>,
     /// The function that reads everything else.
-    pub unpack: fn(&[u8]) -> Option<Parsed>,
+    pub unpack: fn(&[u8]) -> Option<ParsedSkill>,
     /// The facts that need no unpacking.
-    pub flags: Flags,
+    pub flags: SkillFlags,
 }
 
-impl Content {
+impl SkillContent {
     /// Makes content of a file that was just parsed.
-    pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: Parsed) -> Self {
-        let flags = Flags::of(&parsed);
+    pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: ParsedSkill) -> Self {
+        let flags = SkillFlags::of(&parsed);
         Self {
             fingerprint,
             digest,
             size,
             flags,
-            whole: Whole::Parsed(parsed),
+            whole: UnpackedOrPacked::Parsed(parsed),
         }
     }
 
     /// Makes content of a file that was parsed before, to be unpacked when it is used.
-    pub fn packed(fingerprint: u128, digest: Option<Digest>, size: u64, packed: Packed) -> Self {
+    pub fn packed(
+        fingerprint: u128,
+        digest: Option<Digest>,
+        size: u64,
+        packed: PackedSkill,
+    ) -> Self {
         Self {
             fingerprint,
             digest,
             size,
             flags: packed.flags,
-            whole: Whole::Packed(packed, OnceLock::new()),
+            whole: UnpackedOrPacked::Packed(packed, OnceLock::new()),
         }
     }
 
@@ -110,23 +115,23 @@ impl Content {
     }
 
     /// Returns the facts that decide without unpacking.
-    pub fn flags(&self) -> Flags {
+    pub fn flags(&self) -> SkillFlags {
         self.flags
     }
 
     /// Returns the name in the frontmatter.
     pub fn name(&self) -> Option<&str> {
         match &self.whole {
-            Whole::Parsed(parsed) => parsed.skill.name.as_deref(),
-            Whole::Packed(packed, _) => packed.text(packed.name.as_ref()?),
+            UnpackedOrPacked::Parsed(parsed) => parsed.skill.name.as_deref(),
+            UnpackedOrPacked::Packed(packed, _) => packed.text(packed.name.as_ref()?),
         }
     }
 
     /// Returns the description in the frontmatter: what the skill does and when to use it.
     pub fn description(&self) -> Option<&str> {
         match &self.whole {
-            Whole::Parsed(parsed) => parsed.skill.description.as_deref(),
-            Whole::Packed(packed, _) => packed.text(packed.description.as_ref()?),
+            UnpackedOrPacked::Parsed(parsed) => parsed.skill.description.as_deref(),
+            UnpackedOrPacked::Packed(packed, _) => packed.text(packed.description.as_ref()?),
         }
     }
 
@@ -137,32 +142,34 @@ impl Content {
     }
 
     /// Returns everything that the file says.
-    pub fn parsed(&self) -> &Parsed {
+    pub fn parsed(&self) -> &ParsedSkill {
         match &self.whole {
-            Whole::Parsed(parsed) => parsed,
-            Whole::Packed(packed, unpacked) => unpacked.get_or_init(|| Box::new(packed.unpack())),
+            UnpackedOrPacked::Parsed(parsed) => parsed,
+            UnpackedOrPacked::Packed(packed, unpacked) => {
+                unpacked.get_or_init(|| Box::new(packed.unpack()))
+            }
         }
     }
 }
 
-impl Packed {
+impl PackedSkill {
     fn text(&self, range: &Range<u32>) -> Option<&str> {
         std::str::from_utf8(self.bytes.get(range.start as usize..range.end as usize)?).ok()
     }
 
-    fn unpack(&self) -> Parsed {
+    fn unpack(&self) -> ParsedSkill {
         let rest = self
             .bytes
             .get(self.rest.start as usize..self.rest.end as usize);
         // Packed bytes are checked as a whole when they are loaded, so a failure here is a fault of Grove. What the
         // skill requires is then unknown, and unknown requirements are not met.
-        let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| Parsed {
-            skill: Skill {
+        let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| ParsedSkill {
+            skill: SkillFile {
                 requirements: Some(Box::new(Requirements {
                     unreadable: Some("the cache is damaged".to_owned()),
                     ..Requirements::default()
                 })),
-                ..Skill::default()
+                ..SkillFile::default()
             },
             body_offset: 0,
             diagnostics: Vec::new(),
@@ -179,9 +186,9 @@ impl Packed {
     }
 }
 
-impl Flags {
+impl SkillFlags {
     /// The facts about a parsed file.
-    pub fn of(parsed: &Parsed) -> Self {
+    pub fn of(parsed: &ParsedSkill) -> Self {
         Self {
             valid: parsed.is_valid(),
             has_frontmatter: parsed.has_frontmatter(),
@@ -195,7 +202,7 @@ impl Flags {
     }
 }
 
-impl Flags {
+impl SkillFlags {
     /// The flags as one byte.
     pub fn to_byte(self) -> u8 {
         [
@@ -229,7 +236,7 @@ impl Flags {
     }
 }
 
-impl PartialEq for Content {
+impl PartialEq for SkillContent {
     fn eq(&self, other: &Self) -> bool {
         self.fingerprint == other.fingerprint
             && self.digest == other.digest
@@ -238,7 +245,7 @@ impl PartialEq for Content {
     }
 }
 
-impl Eq for Content {}
+impl Eq for SkillContent {}
 
 #[cfg(test)]
 mod tests {
@@ -247,11 +254,11 @@ mod tests {
     #[test]
     fn flags_survive_their_byte() {
         for byte in 0..128 {
-            assert_eq!(Flags::from_byte(byte).to_byte(), byte);
+            assert_eq!(SkillFlags::from_byte(byte).to_byte(), byte);
         }
     }
 
-    fn unpack(_: &[u8]) -> Option<Parsed> {
+    fn unpack(_: &[u8]) -> Option<ParsedSkill> {
         Some(grove_spec::skill::parse(
             "---\nname: a\ndescription: d\n---\n",
         ))
@@ -260,18 +267,18 @@ mod tests {
     #[test]
     fn packed_content_is_unpacked_once_and_equal() {
         let parsed = grove_spec::skill::parse("---\nname: a\ndescription: d\n---\n");
-        let plain = Content::new(7, None, 3, parsed.clone());
-        let packed = Content::packed(
+        let plain = SkillContent::new(7, None, 3, parsed.clone());
+        let packed = SkillContent::packed(
             7,
             None,
             3,
-            Packed {
+            PackedSkill {
                 bytes: Arc::new(b"adxyz".to_vec()),
                 name: Some(0..1),
                 description: Some(1..2),
                 rest: 2..5,
                 unpack,
-                flags: Flags::of(&parsed),
+                flags: SkillFlags::of(&parsed),
             },
         );
         assert_eq!(

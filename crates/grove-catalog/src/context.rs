@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic};
 
 /// The chosen context of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Context {
+pub struct RunContext {
     /// Fresh, or a copy of the conversation.
     pub mode: ContextMode,
     /// A finding that the caller must be shown.
@@ -22,8 +22,8 @@ pub fn decide(
     asked: Option<ContextMode>,
     preferred: Option<ContextMode>,
     has_session: bool,
-) -> Result<Context, Diagnostic> {
-    let fresh = |note| Context {
+) -> Result<RunContext, Diagnostic> {
+    let fresh = |note| RunContext {
         mode: ContextMode::Fresh,
         note,
     };
@@ -37,7 +37,7 @@ pub fn decide(
             let message = "the agent prefers a copy of the conversation; there is no session to copy, so it runs fresh";
             Ok(fresh(Some(Diagnostic::new(Code::ContextFresh, message))))
         }
-        (Some(ContextMode::Fork), _) | (None, Some(ContextMode::Fork)) => Ok(Context {
+        (Some(ContextMode::Fork), _) | (None, Some(ContextMode::Fork)) => Ok(RunContext {
             mode: ContextMode::Fork,
             note: None,
         }),

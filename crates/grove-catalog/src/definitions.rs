@@ -6,23 +6,23 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 use crate::digest::Digest;
-use crate::entry::resolving::{FoundFile, NameRules, Unranked, invalid, untrusted};
+use crate::entry::resolving::{Candidate, NameRules, Unranked, invalid, untrusted};
 use crate::entry::{Entries, Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::SameNameRule;
 use crate::identity::name_key;
-use crate::overrides::{Overridden, OwnText};
+use crate::overrides::{OverriddenField, OwnText};
 use crate::root::Root;
-use crate::state::{Reason, State};
+use crate::state::{EntryState, StateReason};
 
 /// The parts of a parsed file that these rules use.
 pub trait Definition: fmt::Debug {
     /// The kind of the file.
-    const KIND: Kind;
+    const KIND: EntryKind;
 
     /// The finding about two files of one name in one root.
     const COLLISION: Code;
@@ -65,7 +65,7 @@ pub trait Definition: fmt::Debug {
     }
 
     /// Returns the reason why it is switched off, if its own file says so.
-    fn disabled(&self) -> Option<Reason> {
+    fn disabled(&self) -> Option<StateReason> {
         None
     }
 
@@ -77,7 +77,7 @@ pub trait Definition: fmt::Debug {
 
 /// A file as it enters resolution.
 #[derive(Debug, Clone)]
-pub struct Candidate<P> {
+pub struct DefinitionCandidate<P> {
     /// Index of its root.
     pub root: usize,
     /// Its path below the root.
@@ -87,27 +87,27 @@ pub struct Candidate<P> {
     /// Device and inode, if it could be opened.
     pub file: Option<(u64, u64)>,
     /// Its content, or the finding that says why it could not be read.
-    pub content: Result<Content<P>, Diagnostic>,
+    pub content: Result<DefinitionContent<P>, Diagnostic>,
     /// Findings that come from its place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content<P> {
+pub struct DefinitionContent<P> {
     /// The digest of its bytes, and of those of the other file that holds the rest.
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
     /// The other file that holds the rest, if it names one.
-    pub rest: Option<Rest>,
+    pub rest: Option<NamedTextFile>,
     /// Its fields and findings. After resolution an agent's fields are those in force, overrides included.
     pub parsed: P,
 }
 
 /// A file with the text and the other fields of a definition that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rest {
+pub struct NamedTextFile {
     /// The full path of the file.
     pub path: PathBuf,
     /// Its path from the root, as the other file writes it.
@@ -118,7 +118,7 @@ pub struct Rest {
     pub named_in: Digest,
 }
 
-impl<P> Content<P> {
+impl<P> DefinitionContent<P> {
     /// Returns each file that it is made of, by path from the root, with its digest. `path` is that of its own file.
     pub fn files<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a Digest)> {
         let own = match &self.rest {
@@ -141,28 +141,28 @@ pub struct Defined<P> {
     /// Its name in the file, where a file holds several.
     pub member: Option<String>,
     /// Further paths to the same file.
-    pub also_at: Vec<FilePlace>,
+    pub also_at: Vec<FurtherPath>,
     /// The name in full, as in `package.name`.
     pub name: String,
     /// The content of its file; none if it could not be read.
-    pub content: Option<Content<P>>,
+    pub content: Option<DefinitionContent<P>>,
     /// The state, which says if it may be used.
-    pub state: State,
+    pub state: EntryState,
     /// The reasons for that state; empty for `ok`.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<StateReason>,
     /// The usable one of the same name that is used instead.
     pub stand_in: Option<usize>,
     /// All findings about it.
     pub diagnostics: Vec<Diagnostic>,
     /// The fields that are not as its file has them, each with the layer that set it. Only agents can be overridden.
-    pub overridden: Vec<Overridden>,
+    pub overridden: Vec<OverriddenField>,
     /// The text that stands in place of the one below an agent's frontmatter.
     pub own_text: Option<OwnText>,
 }
 
 /// A further path to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlace {
+pub struct FurtherPath {
     /// Index of its root.
     pub root: usize,
     /// Its path below the root.
@@ -260,13 +260,13 @@ fn unreached_aliases<P: Definition>(
 /// first path is used: agents and chains are called by programs that expect one.
 pub(crate) fn resolve<P: Definition>(
     roots: Vec<Root>,
-    candidates: Vec<Candidate<P>>,
+    candidates: Vec<DefinitionCandidate<P>>,
     diagnostics: Vec<Diagnostic>,
     sources_first: bool,
     change: impl FnOnce(&mut [Defined<P>], &[Root]),
 ) -> Definitions<P> {
     let add_place = |one: &mut Defined<P>, other: Defined<P>| {
-        one.also_at.push(FilePlace {
+        one.also_at.push(FurtherPath {
             root: other.root,
             path: other.path,
         });
@@ -297,7 +297,7 @@ pub(crate) fn resolve<P: Definition>(
 }
 
 /// Judges one definition by itself: if it can be read, if it is trusted, and if its own file switches it off.
-fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
+fn judge<P: Definition>(roots: &[Root], candidate: DefinitionCandidate<P>) -> Defined<P> {
     let mut diagnostics = candidate.diagnostics;
     let content = match candidate.content {
         Ok(content) => Some(content),
@@ -321,7 +321,7 @@ fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
         also_at: Vec::new(),
         name,
         content,
-        state: State::Ok,
+        state: EntryState::Ok,
         reasons: Vec::new(),
         stand_in: None,
         diagnostics,
@@ -335,7 +335,10 @@ fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
     one
 }
 
-fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(State, Vec<Reason>)> {
+fn refusal<P: Definition>(
+    one: &Defined<P>,
+    root: Option<&Root>,
+) -> Option<(EntryState, Vec<StateReason>)> {
     let content = one.content.as_ref();
     let files: Vec<(&str, Option<&Digest>)> = match content {
         Some(content) => {
@@ -347,11 +350,11 @@ fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(Stat
     };
     invalid(&one.diagnostics)
         .or_else(|| untrusted(root?, P::KIND, files))
-        .or_else(|| Some((State::Disabled, vec![content?.parsed.disabled()?])))
+        .or_else(|| Some((EntryState::Disabled, vec![content?.parsed.disabled()?])))
 }
 
 impl<P: Definition> Entry for Defined<P> {
-    const KIND: Kind = P::KIND;
+    const KIND: EntryKind = P::KIND;
     const NAME_COLLISION: Code = P::COLLISION;
 
     fn root(&self) -> usize {
@@ -420,7 +423,7 @@ impl<P: Definition> Entry for Defined<P> {
     }
 }
 
-impl<P> FoundFile for Candidate<P> {
+impl<P> Candidate for DefinitionCandidate<P> {
     fn root(&self) -> usize {
         self.root
     }

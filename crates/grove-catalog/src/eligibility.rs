@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_spec::config::SkillEntry;
 use grove_spec::skill::{Requirements, requirements};
 
-use crate::root::Source;
-use crate::state::Reason;
+use crate::root::RootSource;
+use crate::state::StateReason;
 
 /// The facts about the machine that any skill asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct MachineFacts {
     /// The operating system's name; compared as [`requirements::os_name`] spells it.
     pub os: String,
     /// The programs that were found, of those asked for.
@@ -33,24 +33,28 @@ pub fn entry_key<'a>(requirements: Option<&'a Requirements>, name: &'a str) -> &
 /// project may name both, so its skills get nothing that the entry does not give to projects.
 pub fn entry_with_values<'a>(
     entries: &'a BTreeMap<String, SkillEntry>,
-    source: Source,
+    source: RootSource,
     requirements: Option<&Requirements>,
     name: &str,
 ) -> Option<&'a SkillEntry> {
     let key = entry_key(requirements, name);
     let entry = entries.get(key)?;
     let may_have = match source {
-        Source::Project => entry.project,
-        Source::Package => entry.project || key == name,
-        Source::Bundled | Source::Extra | Source::Managed | Source::User => true,
+        RootSource::Project => entry.project,
+        RootSource::Package => entry.project || key == name,
+        RootSource::Bundled | RootSource::Extra | RootSource::Managed | RootSource::User => true,
     };
     may_have.then_some(entry)
 }
 
 /// Returns everything that is missing; empty means eligible.
-pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>) -> Vec<Reason> {
+pub fn missing(
+    needed: &Requirements,
+    facts: &MachineFacts,
+    entry: Option<&SkillEntry>,
+) -> Vec<StateReason> {
     if let Some(why) = &needed.unreadable {
-        return vec![Reason::new(
+        return vec![StateReason::new(
             "requirements-unreadable",
             why.clone(),
             "correct the requirements in the frontmatter",
@@ -63,7 +67,7 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
             .iter()
             .any(|os| *os == requirements::os_name(&facts.os))
     {
-        reasons.push(Reason::new(
+        reasons.push(StateReason::new(
             "os",
             format!(
                 "works on {} only, and this is {}",
@@ -81,7 +85,7 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
         .iter()
         .filter(|program| !facts.programs.contains(*program))
     {
-        reasons.push(Reason::new(
+        reasons.push(StateReason::new(
             "bin",
             format!("program `{program}` is not on the path"),
             format!("install `{program}`"),
@@ -94,7 +98,7 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
             .any(|program| facts.programs.contains(program))
     {
         let names = needed.any_bins.join("`, `");
-        reasons.push(Reason::new(
+        reasons.push(StateReason::new(
             "any-bin",
             format!("none of `{names}` is on the path"),
             format!("install one of `{names}`"),
@@ -113,7 +117,7 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
                         .is_some_and(|key| !key.trim().is_empty()))
         });
         if !configured && !facts.environment.contains(variable) {
-            reasons.push(Reason::new(
+            reasons.push(StateReason::new(
                 "env",
                 format!("variable `{variable}` is not set"),
                 format!("set `{variable}`, or give it in the skill's entry in config.toml"),
@@ -122,7 +126,7 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
     }
     for path in &needed.config {
         if !entry.is_some_and(|entry| entry.config.contains(path)) {
-            reasons.push(Reason::new(
+            reasons.push(StateReason::new(
                 "config",
                 format!("configuration `{path}` is not set"),
                 format!("set `{path}` under the skill's `config` in config.toml"),
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let facts = Facts {
+        let facts = MachineFacts {
             os: "linux".into(),
             programs: set("git"),
             environment: set("HOME"),

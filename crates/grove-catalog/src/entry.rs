@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::digest::{Digest, append_field};
 use crate::report::InvocableJson;
-use crate::root::{Root, Source};
-use crate::state::{Reason, State};
+use crate::root::{Root, RootSource};
+use crate::state::{EntryState, StateReason};
 
 pub(crate) mod resolving;
 mod same_name;
@@ -44,7 +44,7 @@ pub(crate) use verdict_of_fields;
 /// A skill, an agent or a chain of a resolved set.
 pub trait Entry: Sized {
     /// The kind of the entry.
-    const KIND: Kind;
+    const KIND: EntryKind;
 
     /// The finding about several entries of one name in one root.
     const NAME_COLLISION: Code;
@@ -97,12 +97,12 @@ pub trait Entry: Sized {
     fn verdict_mut(&mut self) -> VerdictMut<'_>;
 
     /// Returns the state, which says if it may be used.
-    fn state(&self) -> State {
+    fn state(&self) -> EntryState {
         self.verdict().state
     }
 
     /// Returns the reasons for that state.
-    fn reasons(&self) -> &[Reason] {
+    fn reasons(&self) -> &[StateReason] {
         self.verdict().reasons
     }
 
@@ -119,9 +119,9 @@ pub trait Entry: Sized {
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict<'a> {
     /// The state, which says if it may be used.
-    pub state: State,
+    pub state: EntryState,
     /// The reasons for that state.
-    pub reasons: &'a [Reason],
+    pub reasons: &'a [StateReason],
     /// The usable one of the same name that is used instead.
     pub stand_in: Option<usize>,
 }
@@ -130,9 +130,9 @@ pub struct Verdict<'a> {
 #[derive(Debug)]
 pub struct VerdictMut<'a> {
     /// The state, which says if it may be used.
-    pub state: &'a mut State,
+    pub state: &'a mut EntryState,
     /// The reasons for that state.
-    pub reasons: &'a mut Vec<Reason>,
+    pub reasons: &'a mut Vec<StateReason>,
     /// The usable one of the same name that is used instead.
     pub stand_in: &'a mut Option<usize>,
     /// Findings that come from its place.
@@ -163,7 +163,7 @@ impl<'a, E: Entry> Entries<'a, E> {
     }
 
     /// Returns the source of an entry, by index.
-    pub fn source(self, at: usize) -> Option<Source> {
+    pub fn source(self, at: usize) -> Option<RootSource> {
         Some(self.root_of(self.all.get(at)?)?.source)
     }
 
@@ -216,7 +216,6 @@ impl<'a, E: Entry> Entries<'a, E> {
         state.is_offered() || (state.is_usable() && self.is_address(entry, query))
     }
 
-    /// Returns the digest of what a reader can see of them and of their roots.
     pub(crate) fn digest(self, diagnostics: &[Diagnostic]) -> Digest {
         let mut bytes = resolving::digest_fields(self.roots, self.all);
         for finding in diagnostics {

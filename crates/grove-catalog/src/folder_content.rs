@@ -19,14 +19,14 @@ pub type SkillFolders = BTreeMap<String, FolderContent>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderContent {
     /// Its entries by path below it; the folder itself under the empty path.
-    pub entries: BTreeMap<String, Entry>,
+    pub entries: BTreeMap<String, FolderContentEntry>,
     /// The reason why not everything is known, if so.
     pub problem: Option<String>,
 }
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum FolderContentEntry {
     /// A regular file; without a digest if it cannot be read.
     File {
         /// The digest of its bytes.
@@ -52,7 +52,7 @@ const SPECIAL: &str = "special";
 /// A link's target is the rest of the line.
 const LINK: &str = "link -> ";
 
-impl Entry {
+impl FolderContentEntry {
     /// Returns the words for the entry's form, which stand behind the digest in a pin.
     pub fn words(&self) -> String {
         match self {
@@ -96,7 +96,6 @@ impl Entry {
         }
     }
 
-    /// Returns the change to an entry that was something else before.
     fn change_from(&self, before: &Self) -> Option<&'static str> {
         match (before, self) {
             (_, Self::File { digest: None, .. }) => Some("cannot be read"),
@@ -127,7 +126,10 @@ impl Entry {
 
 impl FolderContent {
     /// Returns the differences: the path of each changed entry and what happened to it, in order of paths.
-    pub fn changes_since(&self, before: &BTreeMap<String, Entry>) -> Vec<(String, &'static str)> {
+    pub fn changes_since(
+        &self,
+        before: &BTreeMap<String, FolderContentEntry>,
+    ) -> Vec<(String, &'static str)> {
         let gone = before
             .keys()
             .filter(|path| !self.entries.contains_key(*path));
@@ -145,7 +147,7 @@ impl FolderContent {
     }
 
     /// Returns the file that a path in the folder leads to, through links that stay in the folder.
-    pub fn file_at(&self, path: &str) -> Option<&Entry> {
+    pub fn file_at(&self, path: &str) -> Option<&FolderContentEntry> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
             match self.link_on(&path) {
@@ -168,7 +170,7 @@ impl FolderContent {
             .chain([path.len()]);
         let mut parts = ends.filter_map(|end| path.split_at_checked(end));
         parts.find_map(|(part, rest)| match self.entries.get(part) {
-            Some(Entry::Link { target }) => {
+            Some(FolderContentEntry::Link { target }) => {
                 let folder = part.rsplit_once('/').map_or("", |(folder, _)| folder);
                 Some(joined(folder, target).map(|led| format!("{led}{rest}")))
             }
@@ -177,7 +179,6 @@ impl FolderContent {
     }
 }
 
-/// The most links that one path may have.
 const MAX_LINKS: usize = 16;
 
 /// Returns a link's target from its folder; none if it leads out of the outermost one.
@@ -202,15 +203,15 @@ fn joined(folder: &str, target: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn file(text: &str, executable: bool) -> Entry {
-        Entry::File {
+    fn file(text: &str, executable: bool) -> FolderContentEntry {
+        FolderContentEntry::File {
             digest: Some(Digest::of(text.as_bytes())),
             executable,
         }
     }
 
-    fn link(target: &str) -> Entry {
-        Entry::Link {
+    fn link(target: &str) -> FolderContentEntry {
+        FolderContentEntry::Link {
             target: target.to_owned(),
         }
     }
@@ -221,24 +222,27 @@ mod tests {
             file("x", false),
             file("x", true),
             link("a -> b link -> c"),
-            Entry::Folder,
-            Entry::Special,
+            FolderContentEntry::Folder,
+            FolderContentEntry::Special,
         ] {
-            assert_eq!(Entry::of_pin(&entry.pin()), Some(entry));
+            assert_eq!(FolderContentEntry::of_pin(&entry.pin()), Some(entry));
         }
         let digest = Digest::of(b"x");
-        assert_eq!(Entry::of_pin(&format!("{digest} agents")), None);
         assert_eq!(
-            Entry::of_pin(&format!("{digest} skills executable")),
+            FolderContentEntry::of_pin(&format!("{digest} agents")),
+            None
+        );
+        assert_eq!(
+            FolderContentEntry::of_pin(&format!("{digest} skills executable")),
             Some(file("x", true))
         );
         let linked = format!("{digest} skills {}", link("SKILL.txt").words());
-        assert_eq!(Entry::of_pin(&linked), Some(link("SKILL.txt")));
+        assert_eq!(FolderContentEntry::of_pin(&linked), Some(link("SKILL.txt")));
     }
 
     #[test]
     fn every_difference_is_named() {
-        let unreadable = Entry::File {
+        let unreadable = FolderContentEntry::File {
             digest: None,
             executable: false,
         };
@@ -279,7 +283,7 @@ mod tests {
             ),
             (
                 Some(file("a", false)),
-                Some(Entry::Folder),
+                Some(FolderContentEntry::Folder),
                 Some("became a folder"),
             ),
             (
@@ -288,7 +292,8 @@ mod tests {
                 Some("cannot be read"),
             ),
         ] {
-            let named = |entry: Option<Entry>| entry.map(|entry| ("p".to_owned(), entry));
+            let named =
+                |entry: Option<FolderContentEntry>| entry.map(|entry| ("p".to_owned(), entry));
             let content = FolderContent {
                 entries: named(now.clone()).into_iter().collect(),
                 problem: None,

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use grove_spec::agent::formats::restriction::{self, Denied};
-use grove_spec::agent::{Agent, Format};
+use grove_spec::agent::formats::restriction::{self, DeniedTools};
+use grove_spec::agent::{AgentFile, AgentFormat};
 
 use crate::export::{CHANGING, own_names};
 
@@ -15,9 +15,9 @@ const ELSEWHERE: [&str; 4] = ["agents", "spawning", "web_search", "github"];
 
 /// Removes from a list of tools those that the agent must not have, and returns all names of denied tools, Grove's and
 /// the file's.
-pub(crate) fn hold(
-    agent: &Agent,
-    format: Format,
+pub(crate) fn remove_denied(
+    agent: &AgentFile,
+    format: AgentFormat,
     tools: &mut Option<Vec<String>>,
 ) -> BTreeSet<String> {
     let mut denied = BTreeSet::new();
@@ -26,24 +26,24 @@ pub(crate) fn hold(
         if entry.key == "tools" && agent.tools.is_some() {
             continue;
         }
-        let Some(found) = restriction::of_unasked(entry, format) else {
+        let Some(found) = restriction::of_unattended(entry, format) else {
             continue;
         };
         let is_about_tools = match found.denied {
-            Denied::Tools(names) => {
+            DeniedTools::Tools(names) => {
                 let has_names = !names.is_empty();
                 denied.extend(names.iter().flat_map(|name| own_names(name, format)));
                 denied.extend(names);
                 has_names
             }
-            Denied::Others(names) => {
+            DeniedTools::Others(names) => {
                 match tools {
                     Some(tools) => tools.retain(|tool| names.contains(tool)),
                     None => *tools = Some(names),
                 }
                 true
             }
-            Denied::Changes => false,
+            DeniedTools::Changes => false,
         };
         if !is_about_tools && !ELSEWHERE.contains(&&*entry.key) {
             denied.extend(CHANGING.map(str::to_owned));
@@ -65,15 +65,15 @@ mod tests {
     use super::*;
 
     /// The tools that are left of a list, or of the usual ones, and those that are denied.
-    fn held(lines: &str, format: Format) -> (Option<Vec<String>>, Vec<String>) {
+    fn held(lines: &str, format: AgentFormat) -> (Option<Vec<String>>, Vec<String>) {
         let text = match format {
-            Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
+            AgentFormat::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
             _ => format!("---\nname: a\ndescription: d\n{lines}\n---\n"),
         };
         let parsed = read(text.as_bytes(), format).remove(0).parsed;
         assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
         let mut tools = parsed.agent.tools.clone();
-        let denied = hold(&parsed.agent, format, &mut tools);
+        let denied = remove_denied(&parsed.agent, format, &mut tools);
         (tools, denied.into_iter().collect())
     }
 
@@ -83,75 +83,105 @@ mod tests {
         for (lines, format, tools, denied) in [
             (
                 "disallowedTools: Bash",
-                Format::Claude,
+                AgentFormat::Claude,
                 None,
                 ["Bash", "bash"].as_slice(),
             ),
-            ("disallowed_tools: [bash]", Format::Native, None, &["bash"]),
-            ("DisallowedTools: [bash]", Format::Native, None, &["bash"]),
+            (
+                "disallowed_tools: [bash]",
+                AgentFormat::Native,
+                None,
+                &["bash"],
+            ),
+            (
+                "DisallowedTools: [bash]",
+                AgentFormat::Native,
+                None,
+                &["bash"],
+            ),
             (
                 "tools: read, bash\ndeny-tools: Bash",
-                Format::Native,
+                AgentFormat::Native,
                 Some(["read"].as_slice()),
                 &[],
             ),
             (
                 "tools: Read, Bash\npermissionMode: plan",
-                Format::Claude,
+                AgentFormat::Claude,
                 Some(&["Read"]),
                 changing,
             ),
             (
                 "tools: Read, Write\ndisallowedTools: Write(x)",
-                Format::Claude,
+                AgentFormat::Claude,
                 Some(&["Read"]),
                 &["Write", "write"],
             ),
-            ("sandbox_mode = 'read-only'", Format::Codex, None, changing),
-            ("readonly: true", Format::Copilot, None, changing),
-            ("network: off", Format::Native, None, changing),
+            (
+                "sandbox_mode = 'read-only'",
+                AgentFormat::Codex,
+                None,
+                changing,
+            ),
+            ("readonly: true", AgentFormat::Copilot, None, changing),
+            ("network: off", AgentFormat::Native, None, changing),
             (
                 "permission: {bash: deny}",
-                Format::Opencode,
+                AgentFormat::Opencode,
                 None,
                 &["bash"],
             ),
-            ("permission: {bash: ask}", Format::Opencode, None, &["bash"]),
+            (
+                "permission: {bash: ask}",
+                AgentFormat::Opencode,
+                None,
+                &["bash"],
+            ),
             (
                 "permission: {bash: {'git *': allow, '*': deny}}",
-                Format::Claude,
+                AgentFormat::Claude,
                 None,
                 &["bash"],
             ),
             (
                 "permission: {'*': ask, read: allow}",
-                Format::Opencode,
+                AgentFormat::Opencode,
                 Some(&["read"]),
                 &[],
             ),
             (
                 "allowed-tools: Read Grep",
-                Format::Claude,
+                AgentFormat::Claude,
                 Some(&["Read", "Grep"]),
                 &[],
             ),
             (
                 "tools: [read, bash]\nallowedTools: [read, write]",
-                Format::Native,
+                AgentFormat::Native,
                 Some(&["read"]),
                 &[],
             ),
             // Counter-cases: nothing is taken.
             (
                 "tools: Read, Bash",
-                Format::Claude,
+                AgentFormat::Claude,
                 Some(&["Read", "Bash"]),
                 &[],
             ),
-            ("spawning: false", Format::Native, None, &[]),
-            ("permissionMode: acceptEdits", Format::Claude, None, &[]),
-            ("permission: {bash: allow}", Format::Opencode, None, &[]),
-            ("color: red", Format::Claude, None, &[]),
+            ("spawning: false", AgentFormat::Native, None, &[]),
+            (
+                "permissionMode: acceptEdits",
+                AgentFormat::Claude,
+                None,
+                &[],
+            ),
+            (
+                "permission: {bash: allow}",
+                AgentFormat::Opencode,
+                None,
+                &[],
+            ),
+            ("color: red", AgentFormat::Claude, None, &[]),
         ] {
             let found = held(lines, format);
             let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();

@@ -2,31 +2,30 @@
 
 use grove_spec::Code;
 
-use crate::hosts::{Identity, MissingDescription, MissingName};
+use crate::hosts::{IdentityRules, MissingDescription, MissingName};
 use crate::snapshot::Skill;
-use crate::state::Reason;
+use crate::state::StateReason;
 
-/// Returns the reason why a skill is left out, if it is.
-pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
+pub(crate) fn reason(rules: &IdentityRules, skill: &Skill) -> Option<StateReason> {
     let beyond = |length: usize, longest: Option<u64>| {
         longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
     };
     if rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "no-name",
             "this host leaves out skills without a name",
             "add `name:` to its frontmatter",
         ));
     }
     if rules.missing_description == MissingDescription::Skip && skill.description().is_none() {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "no-description",
             "this host leaves out skills without a description",
             "add `description:` to its frontmatter",
         ));
     }
     if rules.honours_paths && skill.content.flags().has_paths {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "paths",
             "this host tells of a skill with `paths` once a file that they name is worked with",
             "take `paths:` out of its frontmatter if it is for all work",
@@ -37,7 +36,7 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
         findings.iter().any(|one| one.code == Code::YamlRepaired)
     };
     if !rules.repairs && skill.content.flags().has_findings && is_repaired() {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "not-repaired",
             "this host leaves out skills whose frontmatter is not valid YAML",
             "put the value in double quotes",
@@ -51,7 +50,7 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
             rules.longest_description,
         )
     {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "long-description",
             "this host leaves out skills with a description as long as this one's",
             "shorten its description",
@@ -59,14 +58,14 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
     }
     let name = skill.name();
     if beyond(name.len(), rules.longest_name) && beyond(name.chars().count(), rules.longest_name) {
-        return Some(Reason::new(
+        return Some(StateReason::new(
             "long-name",
             "this host leaves out skills with a name as long as this one's",
             "shorten its name",
         ));
     }
     (!rules.name_form.takes(name)).then(|| {
-        Reason::new(
+        StateReason::new(
             "name-form",
             "this host leaves out skills with a name like this one's",
             "name it with ASCII letters, digits and hyphens",

@@ -9,16 +9,16 @@ mod skill_list;
 
 use std::sync::LazyLock;
 
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use serde::Deserialize;
 
 pub use agent_rules::{
-    AgentRules, ExportRules, FoldersEntered, FrontmatterReading, Models, Preload,
+    AgentRules, ExportRules, FoldersEntered, FrontmatterReading, HostModels, Preload,
 };
 pub use name_form::NameForm;
-pub use skill_list::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
+pub use skill_list::{BuiltInSkill, ListBudget, ListMeasure, ListOverflow, ListRules, ListStyle};
 
-use crate::root::Source;
+use crate::root::RootSource;
 
 /// The rules of one host.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -33,9 +33,9 @@ pub struct Host {
     /// The name that it gives to an MCP server.
     pub mcp_client: Option<String>,
     /// The rules for scanning a root.
-    pub scan: Scan,
+    pub scan: ScanRules,
     /// The rules for names and for equal names.
-    pub identity: Identity,
+    pub identity: IdentityRules,
     /// The places of its skills.
     pub roots: Vec<HostRoot>,
     /// The places of its agents.
@@ -45,9 +45,9 @@ pub struct Host {
     #[serde(default)]
     pub chain_roots: Vec<HostRoot>,
     /// The form of its list.
-    pub listing: Listing,
+    pub listing: ListRules,
     /// The limits on its list.
-    pub budget: Budget,
+    pub budget: ListBudget,
     /// The facts that are not known about it.
     #[serde(default)]
     pub unknown: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Host {
 /// The rules by which a host scans a root.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scan {
+pub struct ScanRules {
     /// The levels of groups above a skill folder.
     pub depth: u64,
     /// Set if a skill folder ends the descent.
@@ -81,7 +81,7 @@ pub struct Scan {
     pub named_folders: NamedFolders,
     /// The treatment of a skill file that is itself a link.
     #[serde(default)]
-    pub linked_files: LinkedFiles,
+    pub linked_files: LinkedFileRule,
     /// The largest skill file it reads, if it has a limit.
     pub file_bytes: Option<u64>,
     /// The most skill folders of a root that it reads, if it has a limit.
@@ -104,7 +104,7 @@ pub enum NamedFolders {
 /// The treatment of a skill file that is itself a link; links to folders are another matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LinkedFiles {
+pub enum LinkedFileRule {
     /// It is read, wherever it leads.
     #[default]
     Follow,
@@ -117,7 +117,7 @@ pub enum LinkedFiles {
 /// The rules by which a host names skills and treats equal names.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Identity {
+pub struct IdentityRules {
     /// The source of the name.
     pub name: NameFrom,
     /// The treatment of a skill whose frontmatter has no name.
@@ -155,7 +155,7 @@ pub struct Identity {
     /// Set if `requires` is honoured.
     pub requirements: bool,
     /// The sources of skills, strongest first.
-    pub order: Vec<Source>,
+    pub order: Vec<RootSource>,
 }
 
 /// The source from which a host takes the name.
@@ -208,7 +208,7 @@ pub enum MissingDescription {
 #[serde(deny_unknown_fields)]
 pub struct HostRoot {
     /// The source that it belongs to.
-    pub source: Source,
+    pub source: RootSource,
     /// The path: absolute, below home (`~/…`), or below a project folder; empty if a variable lists the folders.
     #[serde(default)]
     pub path: String,
@@ -223,19 +223,19 @@ pub struct HostRoot {
     pub flat_files: bool,
     /// The folders of a project that may hold it.
     #[serde(default)]
-    pub levels: Levels,
+    pub levels: FolderLevels,
     /// Set if Grove itself searches here too.
     #[serde(default = "yes")]
     pub compat: bool,
     /// The format of agents here; the path of settings that hold agents is that of a file.
     #[serde(default)]
-    pub format: Format,
+    pub format: AgentFormat,
 }
 
 /// The folders between the working folder and the repository root that may hold a project path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Levels {
+pub enum FolderLevels {
     /// All of these folders.
     #[default]
     All,
@@ -301,11 +301,15 @@ mod tests {
             let host = parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(host.name, name);
             assert!(
-                host.roots.iter().any(|root| root.source == Source::User),
+                host.roots
+                    .iter()
+                    .any(|root| root.source == RootSource::User),
                 "{name}"
             );
             assert!(
-                host.roots.iter().any(|root| root.source == Source::Project),
+                host.roots
+                    .iter()
+                    .any(|root| root.source == RootSource::Project),
                 "{name}"
             );
             assert!(
@@ -314,7 +318,7 @@ mod tests {
             );
             assert_eq!(
                 host.budget.limit(None).is_none(),
-                host.budget.overflow == Overflow::None,
+                host.budget.overflow == ListOverflow::None,
                 "{name}: a limit and what happens beyond it belong together"
             );
             let scan = &host.scan;
@@ -348,10 +352,13 @@ mod tests {
         assert!(!root.path.contains(".."), "{name}");
         assert_ne!(root.path.is_empty(), root.env_list.is_none(), "{name}");
         if root.env_list.is_some() {
-            assert!(root.source == Source::Extra && root.env.is_none(), "{name}");
+            assert!(
+                root.source == RootSource::Extra && root.env.is_none(),
+                "{name}"
+            );
         } else {
             let is_in_project = !root.path.starts_with(['~', '/']);
-            assert_eq!(is_in_project, root.source == Source::Project, "{name}");
+            assert_eq!(is_in_project, root.source == RootSource::Project, "{name}");
         }
         assert!(
             root.unless_env.is_none()
@@ -384,7 +391,7 @@ mod tests {
         let host = by_name("claude").unwrap();
         assert_eq!(host.scan.candidates_per_root, None);
         assert_eq!(host.scan.loaded_per_source, None);
-        assert_eq!(host.scan.linked_files, LinkedFiles::Follow);
+        assert_eq!(host.scan.linked_files, LinkedFileRule::Follow);
         assert_eq!(host.identity.missing_name, MissingName::Folder);
         for wrong in [
             "linked_files = \"sometimes\"",

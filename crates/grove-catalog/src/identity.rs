@@ -7,7 +7,7 @@ pub use grove_spec::skill::name_key;
 
 /// The place of a skill file in its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layout {
+pub enum SkillLayout {
     /// The file `<root>/SKILL.md`, the root's own skill.
     Root,
     /// The file `<root>/<name>.md`, a skill without a folder.
@@ -17,10 +17,10 @@ pub enum Layout {
 }
 
 /// Returns a skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
-pub fn id(layout: Layout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
+pub fn id(layout: SkillLayout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
     match layout {
-        Layout::Folder | Layout::Flat => path_below_root,
-        Layout::Root => root.file_name().map_or_else(
+        SkillLayout::Folder | SkillLayout::Flat => path_below_root,
+        SkillLayout::Root => root.file_name().map_or_else(
             || Arc::from("root"),
             |name| printable(&name.to_string_lossy()).into(),
         ),
@@ -35,16 +35,16 @@ pub fn folder_of(id: &str) -> &str {
 }
 
 /// Returns the path of the skill file below its root.
-pub fn file_below_root(layout: Layout, id: &str) -> String {
+pub fn file_below_root(layout: SkillLayout, id: &str) -> String {
     <[&str; 2]>::from(parts_below_root(layout, id)).concat()
 }
 
 /// Returns that path in two parts: the id, and the ending that follows from the layout.
-pub(crate) const fn parts_below_root(layout: Layout, id: &str) -> (&str, &'static str) {
+pub(crate) const fn parts_below_root(layout: SkillLayout, id: &str) -> (&str, &'static str) {
     match layout {
-        Layout::Root => ("", "SKILL.md"),
-        Layout::Flat => (id, ".md"),
-        Layout::Folder => (id, "/SKILL.md"),
+        SkillLayout::Root => ("", "SKILL.md"),
+        SkillLayout::Flat => (id, ".md"),
+        SkillLayout::Folder => (id, "/SKILL.md"),
     }
 }
 
@@ -69,7 +69,6 @@ pub fn is_unportable(folder: &str) -> bool {
         || is_device_name(folder)
 }
 
-/// The most bytes of the name of a device.
 const LONGEST_DEVICE: usize = 5;
 
 /// Tells if a folder name is that of a device on Windows, with any extension.
@@ -101,11 +100,11 @@ mod tests {
     #[test]
     fn ids_are_paths_below_the_root() {
         for (layout, path, root, expected) in [
-            (Layout::Folder, "shell/tmux", "/r/skills", "shell/tmux"),
-            (Layout::Folder, "pdf", "/r/skills", "pdf"),
-            (Layout::Flat, "notes", "/r/skills", "notes"),
-            (Layout::Root, "", "/r/my-skill", "my-skill"),
-            (Layout::Root, "", "/", "root"),
+            (SkillLayout::Folder, "shell/tmux", "/r/skills", "shell/tmux"),
+            (SkillLayout::Folder, "pdf", "/r/skills", "pdf"),
+            (SkillLayout::Flat, "notes", "/r/skills", "notes"),
+            (SkillLayout::Root, "", "/r/my-skill", "my-skill"),
+            (SkillLayout::Root, "", "/", "root"),
         ] {
             assert_eq!(&*id(layout, path.into(), Path::new(root)), expected);
         }

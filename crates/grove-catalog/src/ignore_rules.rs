@@ -9,11 +9,11 @@ use regex::Regex;
 /// The patterns of all ignore files that apply to a tree.
 #[derive(Debug, Default)]
 pub struct IgnoreRules {
-    patterns: Vec<Pattern>,
+    patterns: Vec<IgnorePattern>,
 }
 
 #[derive(Debug)]
-struct Pattern {
+struct IgnorePattern {
     /// The folder of the file it stands in, with a `/` at its end unless it is the top.
     folder: String,
     /// The expression for whole paths below that folder, or for names alone.
@@ -34,7 +34,7 @@ impl IgnoreRules {
         };
         self.patterns.extend(
             text.lines()
-                .filter_map(|line| Pattern::parse(&folder, line)),
+                .filter_map(|line| IgnorePattern::parse(&folder, line)),
         );
     }
 
@@ -64,7 +64,7 @@ impl IgnoreRules {
     }
 }
 
-impl Pattern {
+impl IgnorePattern {
     fn parse(folder: &str, line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line = if line.ends_with("\\ ") {

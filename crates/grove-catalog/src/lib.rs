@@ -3,6 +3,8 @@
 //! Each rule is one function that every surface calls. Everything is pure: facts about the machine and
 //! the user's settings arrive as values, and the same input produces the same bytes.
 
+#![warn(missing_docs)]
+
 pub mod address;
 pub mod agent_catalog;
 pub mod agents;
@@ -40,9 +42,9 @@ pub mod tree;
 pub mod trust;
 
 pub use grove_spec::digest::{self, Digest};
-pub use root::{Root, Source};
+pub use root::{Root, RootSource};
 pub use snapshot::{Skill, Snapshot};
-pub use state::{Reason, State};
+pub use state::{EntryState, StateReason};
 
 /// The README's example is a test.
 #[cfg(doctest)]

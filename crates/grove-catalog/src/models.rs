@@ -8,7 +8,6 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
 
-/// The beginnings of the names of models.
 const FAMILIES: [&str; 17] = [
     "claude-",
     "codestral",

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_spec::agent::overrides::{AgentOverride, Field, Overrides, Set};
+use grove_spec::agent::overrides::{AgentField, AgentOverride, FieldOverride, Overrides};
 use grove_spec::config::{LayerScope, Origin};
 use grove_spec::skill::name_key;
 use grove_spec::text::one_line;
@@ -18,12 +18,12 @@ use crate::address::near_names;
 use crate::agents::{Agent, Agents};
 use crate::digest::Digest;
 use crate::entry::Entries;
-use crate::root::{Root, Source};
-use crate::state::{Reason, State};
+use crate::root::{Root, RootSource};
+use crate::state::{EntryState, StateReason};
 
 /// The overrides in one file, with its digest, so that their effect can be proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
+pub struct OverrideLayer {
     /// The overrides that it has.
     pub overrides: Overrides,
     /// The digest of its bytes.
@@ -32,9 +32,9 @@ pub struct Layer {
 
 /// A field whose value is not that of the agent's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overridden {
+pub struct OverriddenField {
     /// The field that was overridden.
-    pub field: Field,
+    pub field: AgentField,
     /// The place of the override.
     pub origin: Origin,
 }
@@ -50,12 +50,11 @@ pub struct OwnText {
     pub digest: Digest,
 }
 
-/// Applies the overrides, and switches off the agents that the layers switch off.
-pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
+pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[OverrideLayer]) {
     if layers.iter().all(|layer| layer.overrides.is_empty()) {
         return;
     }
-    let said = Said::new(layers);
+    let said = OverridesByAgent::new(layers);
     let source = |agent: &Agent| roots.get(agent.root).map(|root| root.source);
     let elsewhere: BTreeSet<String> = agents
         .iter()
@@ -70,11 +69,11 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         let (mut fields, own_text) = said.fields(&name, &place, layers);
         let is_own = source(agent).is_some_and(is_own);
         let in_place = is_own && elsewhere.contains(&name);
-        let is_off = |field: Field| field.as_str() == Field::DISABLED;
+        let is_off = |field: AgentField| field.as_str() == AgentField::DISABLED;
         fields.retain(|field, (_, by_address)| !is_off(*field) || *by_address || !in_place);
         let bulk = said
             .disable_builtins
-            .filter(|_| source(agent) == Some(Source::Bundled));
+            .filter(|_| source(agent) == Some(RootSource::Bundled));
         let off = match fields.iter().find(|(field, _)| is_off(**field)) {
             Some((_, (set, by_address))) => {
                 (*set.change.value() == true).then_some((&set.origin, *by_address))
@@ -86,14 +85,14 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         {
             let whom = if by_address { &place } else { &agent.name };
             agent.reasons.push(switched_off(whom, origin, layers));
-            agent.state = State::Disabled;
+            agent.state = EntryState::Disabled;
         }
         let Some(content) = &mut agent.content else {
             continue;
         };
         for (set, _) in fields.values() {
             set.change.apply(&mut content.parsed.agent);
-            agent.overridden.push(Overridden {
+            agent.overridden.push(OverriddenField {
                 field: set.change.field(),
                 origin: set.origin.clone(),
             });
@@ -103,12 +102,12 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
 }
 
 /// Returns true if the files of this source belong to the user or the project.
-pub fn is_own(source: Source) -> bool {
-    matches!(source, Source::User | Source::Project)
+pub fn is_own(source: RootSource) -> bool {
+    matches!(source, RootSource::User | RootSource::Project)
 }
 
 /// Returns the reason why an agent is off, with the command that changes the same layer as the file.
-fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
+fn switched_off(whom: &str, origin: &Origin, layers: &[OverrideLayer]) -> StateReason {
     let message = format!("switched off in {}:{}", origin.file.display(), origin.line);
     let mut says = layers.iter().map(|layer| &layer.overrides);
     let says = says.find(|overrides| overrides.file == origin.file);
@@ -119,20 +118,19 @@ fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
         }
         _ => format!("run `grove agents enable {whom}`"),
     };
-    Reason::new("disabled", message, fix)
+    StateReason::new("disabled", message, fix)
 }
 
 /// The final override of each field; the flag is set if it is by address.
-type Fields<'a> = BTreeMap<Field, (&'a Set, bool)>;
+type Fields<'a> = BTreeMap<AgentField, (&'a FieldOverride, bool)>;
 
-/// The overrides of all layers, by the name or address of the agent.
-struct Said<'a> {
+struct OverridesByAgent<'a> {
     of: BTreeMap<String, Vec<(usize, &'a AgentOverride)>>,
     disable_builtins: Option<&'a (bool, Origin)>,
 }
 
-impl<'a> Said<'a> {
-    fn new(layers: &'a [Layer]) -> Self {
+impl<'a> OverridesByAgent<'a> {
+    fn new(layers: &'a [OverrideLayer]) -> Self {
         let mut of: BTreeMap<String, Vec<_>> = BTreeMap::new();
         let mut disable_builtins = None;
         for (at, layer) in layers.iter().enumerate() {
@@ -149,8 +147,12 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Returns the final override of each field of an agent, and the text in place of its own.
-    fn fields(&self, name: &str, place: &str, layers: &[Layer]) -> (Fields<'a>, Option<OwnText>) {
+    fn fields(
+        &self,
+        name: &str,
+        place: &str,
+        layers: &[OverrideLayer],
+    ) -> (Fields<'a>, Option<OwnText>) {
         let by = |key: &str, by_address: bool| {
             let all = self.of.get(key).map_or(&[][..], Vec::as_slice);
             all.iter().map(move |(at, said)| (*at, by_address, *said))
@@ -161,7 +163,7 @@ impl<'a> Said<'a> {
         for (at, by_address, said) in all {
             for set in &said.fields {
                 fields.insert(set.change.field(), (set, by_address));
-                let is_text = set.change.field().as_str() == Field::SYSTEM_PROMPT;
+                let is_text = set.change.field().as_str() == AgentField::SYSTEM_PROMPT;
                 let text = set.change.value().as_str().filter(|_| is_text);
                 if let (Some(text), Some(layer)) = (text, layers.get(at)) {
                     own_text = Some(OwnText {
@@ -179,7 +181,10 @@ impl<'a> Said<'a> {
 impl Agents {
     /// Returns findings about settings that concern an agent: a value of its overrides that was not used, and settings
     /// that could not be read, in which it may be overridden.
-    pub fn concerning<'a>(&'a self, agent: &'a Agent) -> impl Iterator<Item = &'a Diagnostic> {
+    pub fn override_findings<'a>(
+        &'a self,
+        agent: &'a Agent,
+    ) -> impl Iterator<Item = &'a Diagnostic> {
         let (name, place) = (name_key(&agent.name), self.address(agent));
         let is_named = move |finding: &Diagnostic| {
             let mut names = finding.names.iter();
@@ -201,7 +206,7 @@ impl Agents {
     }
 
     /// Returns findings about overrides whose agent does not exist.
-    pub fn unknown_overrides(&self, layers: &[Layer]) -> Vec<Diagnostic> {
+    pub fn unknown_overrides(&self, layers: &[OverrideLayer]) -> Vec<Diagnostic> {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for agent in &self.all {
             known.insert(name_key(&agent.name).into_owned());

@@ -11,26 +11,25 @@ mod instructions;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use grove_spec::agent::{Agent, Format, PromptMode, SkillInjection, prompt_text};
+use grove_spec::agent::{AgentFile, AgentFormat, PromptMode, SkillInjection, prompt_text};
 use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
 use grove_spec::words;
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 
-use crate::address::{self, Answer};
+use crate::address::{self, AddressMatch};
 use crate::catalog;
 use crate::digest::Digest;
-use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
+use crate::disclosure::{BodyTooLong, MAX_FILLED, block, body_for_prompt, folder_of};
 use crate::held_tools;
 use crate::report;
 use crate::snapshot::{Skill, Snapshot};
-use crate::state::Reason;
+use crate::state::StateReason;
 
-pub use base::{Base, BaseUse};
-pub use instructions::Instructions;
+pub use base::{BasePrompt, BasePromptUse};
+pub use instructions::InstructionFile;
 
-/// The instructions before the list of skills that an agent reads itself.
 pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
 /// The tools that read files, by the names that hosts give them.
@@ -40,7 +39,7 @@ words! {
     /// The kind of a part of a prompt.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum BlockKind {
+    pub enum PromptPartKind {
         /// The prompt of the program that runs the agent.
         Base = "base",
         /// The text of a skill.
@@ -58,9 +57,9 @@ words! {
 
 /// One part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Block {
+pub struct PromptPart {
     /// The kind of the part.
-    pub kind: BlockKind,
+    pub kind: PromptPartKind,
     /// The skill's or the agent's name; empty for everything else.
     pub name: String,
     /// The file it was made of; none for lists, and for a base that came from no file.
@@ -71,9 +70,9 @@ pub struct Block {
     pub text: String,
 }
 
-impl Block {
+impl PromptPart {
     /// Makes the block of a list, which comes from no file.
-    fn of_list(kind: BlockKind, text: String) -> Self {
+    fn of_list(kind: PromptPartKind, text: String) -> Self {
         Self {
             kind,
             name: String::new(),
@@ -95,7 +94,7 @@ pub struct Prompt {
     /// The exact text that the agent gets.
     pub text: String,
     /// Its parts in order; with one empty line between them they are the text.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PromptPart>,
     /// The parts that were left out, with the reasons.
     #[serde(serialize_with = "report::diagnostics")]
     pub warnings: Vec<Diagnostic>,
@@ -111,12 +110,12 @@ pub struct Prompt {
     /// The agent's wish: its text after the prompt of the program that runs it, or in place of that.
     pub mode: PromptMode,
     /// The use of the prompt of the program that runs it.
-    pub base: BaseUse,
+    pub base: BasePromptUse,
 }
 
 /// The skills that an agent's names mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenSkills {
     /// Skills of the snapshot, in declared order, each once.
     pub skills: Vec<usize>,
     /// Findings about names that mean nothing usable, or not the first skill that has the name.
@@ -125,7 +124,7 @@ pub struct Chosen {
 
 /// A skill's file as it was read for a prompt.
 #[derive(Debug, Clone)]
-pub struct Read {
+pub struct PromptSkill {
     /// The skill, by index.
     pub skill: usize,
     /// The body of its file.
@@ -136,13 +135,13 @@ pub struct Read {
 
 /// An agent's own file, as it was read.
 #[derive(Debug, Clone, Copy)]
-pub struct Own<'a> {
+pub struct PromptAgent<'a> {
     /// The name of the agent.
     pub name: &'a str,
     /// The fields of the agent.
-    pub agent: &'a Agent,
+    pub agent: &'a AgentFile,
     /// The format of its file.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The file that holds its text.
     pub file: &'a Path,
     /// The digest of that file's bytes.
@@ -154,14 +153,14 @@ pub struct Own<'a> {
 }
 
 /// Finds the skills that an agent names.
-pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
+pub fn choose(snapshot: &Snapshot, names: &[String]) -> ChosenSkills {
     choose_near(snapshot, names, &[])
 }
 
 /// Finds the skills of an agent that brings skills with it: roots at these paths are searched before all others,
 /// whatever their rank.
-pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> Chosen {
-    let mut chosen = Chosen::default();
+pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> ChosenSkills {
+    let mut chosen = ChosenSkills::default();
     for name in names {
         let near = first.iter().find_map(|root| in_root(snapshot, root, name));
         let is_near = near.is_some();
@@ -180,7 +179,6 @@ pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> 
     chosen
 }
 
-/// Returns the usable skill of a name or id in a root, if there is one.
 fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize, Diagnostic>> {
     let key = name_key(name);
     let fits = |skill: &Skill| {
@@ -203,9 +201,9 @@ fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize,
 /// has named it.
 fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let at = match address::find(snapshot, name) {
-        Answer::One(at) => at,
-        Answer::Several(all) => return Err(several(snapshot, name, &all)),
-        Answer::None(near) => {
+        AddressMatch::One(at) => at,
+        AddressMatch::Several(all) => return Err(several(snapshot, name, &all)),
+        AddressMatch::None(near) => {
             if let Some(reason) = address::unread(snapshot, name) {
                 let finding = Diagnostic::new(Code::PreloadUnusable, reason.message);
                 return Err(finding.with_help(reason.fix));
@@ -224,7 +222,7 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let (state, reasons) = skill.map_or(("", &[][..]), |skill| {
         (skill.state.as_str(), skill.reasons.as_slice())
     });
-    let why = Reason::joined(reasons);
+    let why = StateReason::joined(reasons);
     let message = format!("skill `{name}` is {state} and was left out: {why}");
     let mut finding = Diagnostic::new(Code::PreloadUnusable, message);
     if let Some(reason) = reasons.first() {
@@ -249,23 +247,23 @@ fn format_near(near: &[String]) -> String {
 /// Puts a prompt together from what was read. `budget` is in characters, for all skills together.
 pub fn assemble(
     snapshot: &Snapshot,
-    own: &Own<'_>,
-    chosen: &Chosen,
-    read: &[Read],
+    own: &PromptAgent<'_>,
+    chosen: &ChosenSkills,
+    read: &[PromptSkill],
     budget: usize,
 ) -> Prompt {
     let mut warnings = chosen.warnings.clone();
     let mut blocks = Vec::new();
     let (mut active, mut listed) = (Vec::new(), Vec::new());
-    let own_block = Block {
-        kind: BlockKind::Agent,
+    let own_block = PromptPart {
+        kind: PromptPartKind::Agent,
         name: own.name.to_owned(),
         source: Some(own.file.to_path_buf()),
         digest: own.digest,
         text: prompt_text(own.body),
     };
     let mut tools = own.agent.tools.clone();
-    let denied_tools = held_tools::hold(own.agent, own.format, &mut tools);
+    let denied_tools = held_tools::remove_denied(own.agent, own.format, &mut tools);
     match own.agent.skill_injection {
         SkillInjection::Full => {
             let mut left = budget;
@@ -318,7 +316,7 @@ pub fn assemble(
         active,
         listed,
         mode: own.agent.system_prompt_mode,
-        base: BaseUse::Absent,
+        base: BasePromptUse::Absent,
     }
 }
 
@@ -328,8 +326,10 @@ impl Prompt {
         if text.is_empty() {
             return;
         }
-        self.blocks
-            .push(Block::of_list(BlockKind::Catalog, text.to_owned()));
+        self.blocks.push(PromptPart::of_list(
+            PromptPartKind::Catalog,
+            text.to_owned(),
+        ));
         self.join();
         allow_reading(&mut self.tools, &self.denied_tools);
     }
@@ -339,13 +339,17 @@ impl Prompt {
     }
 }
 
-fn joined(blocks: &[Block]) -> String {
+fn joined(blocks: &[PromptPart]) -> String {
     let texts: Vec<&str> = blocks.iter().map(|block| block.text.as_str()).collect();
     texts.join("\n")
 }
 
 /// Returns a skill's whole text in its boundary, with its folder.
-fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, TooLong> {
+fn preloaded(
+    snapshot: &Snapshot,
+    skill: &Skill,
+    read: &PromptSkill,
+) -> Result<PromptPart, BodyTooLong> {
     let folder = folder_of(snapshot, skill);
     let body = body_for_prompt(skill, &folder, &read.body)?;
     let shown = folder.to_string_lossy();
@@ -354,8 +358,8 @@ fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, T
         "{}\n<folder>{shown}</folder>\nRelative paths in this skill are relative to that folder.\n",
         block(skill.name(), &body)
     );
-    Ok(Block {
-        kind: BlockKind::Skill,
+    Ok(PromptPart {
+        kind: PromptPartKind::Skill,
         name: skill.name().to_owned(),
         source: Some(snapshot.location(&skill.place)),
         digest: read.digest,
@@ -363,8 +367,7 @@ fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, T
     })
 }
 
-/// Returns the list of an agent that reads its skills itself; none if it has no skills.
-fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
+fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<PromptPart> {
     let mut text = format!("{LISTING}\n<available_skills>\n");
     for skill in skills.iter().filter_map(|at| snapshot.skills.get(*at)) {
         // The paths are whole, as the agent may run where `~` is another folder.
@@ -376,7 +379,7 @@ fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
         ));
     }
     text.push_str("</available_skills>\n");
-    (!skills.is_empty()).then(|| Block::of_list(BlockKind::Listing, text))
+    (!skills.is_empty()).then(|| PromptPart::of_list(PromptPartKind::Listing, text))
 }
 
 /// Adds a tool that reads to a list of allowed tools: without one, a list of files would be useless.

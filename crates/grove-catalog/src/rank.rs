@@ -6,32 +6,30 @@
 
 use std::cmp::Ordering;
 
-use crate::root::{Root, Source};
+use crate::root::{Root, RootSource};
 
 /// Returns a source's step on the ladder, from zero for the strongest.
-pub const fn step(source: Source) -> u32 {
+pub const fn step(source: RootSource) -> u32 {
     match source {
-        Source::Project => 0,
-        Source::User => 1,
-        Source::Managed => 2,
-        Source::Extra => 3,
-        Source::Package => 4,
-        Source::Bundled => 5,
+        RootSource::Project => 0,
+        RootSource::User => 1,
+        RootSource::Managed => 2,
+        RootSource::Extra => 3,
+        RootSource::Package => 4,
+        RootSource::Bundled => 5,
     }
 }
 
 /// Compares two roots; the stronger one is less, so that sorting puts winners first.
 pub fn stronger_first(a: &Root, b: &Root) -> Ordering {
-    a.standing
-        .cmp(&b.standing)
-        .then_with(|| a.path.cmp(&b.path))
+    a.rank.cmp(&b.rank).then_with(|| a.path.cmp(&b.path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::{Family, Standing};
-    use crate::trust::Trust;
+    use crate::root::{RootOwner, RootRank};
+    use crate::trust::RootTrust;
 
     /// Source, distance, family, order and path of roots, strongest first.
     const LADDER: &str = "\
@@ -59,24 +57,24 @@ mod tests {
         let [source, distance, family, order, path] = cells[..] else {
             panic!("{row}");
         };
-        let is_source = |known: &Source| known.as_str() == source;
-        let source = Source::ALL.into_iter().find(is_source).unwrap();
+        let is_source = |known: &RootSource| known.as_str() == source;
+        let source = RootSource::ALL.into_iter().find(is_source).unwrap();
         Root {
             label: path.into(),
             path: path.into(),
             source,
-            standing: Standing {
+            rank: RootRank {
                 distance: distance.parse().unwrap(),
-                family: match family {
-                    "grove" => Family::Grove,
-                    "agents" => Family::Agents,
-                    "named" => Family::Named,
-                    host => Family::Host(host.to_owned()),
+                owner: match family {
+                    "grove" => RootOwner::Grove,
+                    "agents" => RootOwner::Agents,
+                    "named" => RootOwner::Named,
+                    host => RootOwner::Host(host.to_owned()),
                 },
                 order: order.parse().unwrap(),
-                ..Standing::of(source)
+                ..RootRank::of(source)
             },
-            trust: Trust::Trusted,
+            trust: RootTrust::Trusted,
         }
     }
 

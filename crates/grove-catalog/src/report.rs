@@ -11,10 +11,10 @@ use serde::{Serialize, Serializer};
 
 use crate::digest::Digest;
 use crate::entry::{Entries, Entry};
-use crate::prompt::{BaseUse, Block, Prompt};
-use crate::root::Source;
+use crate::prompt::{BasePromptUse, Prompt, PromptPart};
+use crate::root::RootSource;
 use crate::snapshot::Snapshot;
-use crate::state::{Reason, State};
+use crate::state::{EntryState, StateReason};
 
 /// The JSON form of a diagnostic.
 #[derive(Debug, Serialize)]
@@ -53,7 +53,6 @@ impl<'a> DiagnosticJson<'a> {
     }
 }
 
-/// Writes the diagnostics of a record that is itself serialised.
 pub(crate) fn diagnostics<S: Serializer>(all: &[Diagnostic], to: S) -> Result<S::Ok, S::Error> {
     DiagnosticJson::list(all).serialize(to)
 }
@@ -85,11 +84,11 @@ pub struct EntryJson<'a> {
     location: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_at: Vec<String>,
-    source: Source,
+    source: RootSource,
     root: &'a str,
     address: String,
-    state: State,
-    reasons: &'a [Reason],
+    state: EntryState,
+    reasons: &'a [StateReason],
     #[serde(skip_serializing_if = "Option::is_none")]
     stand_in: Option<String>,
     #[serde(flatten)]
@@ -128,7 +127,7 @@ impl<'a> EntryJson<'a> {
                 .further_locations(entry)
                 .map(|path| path_text(&path))
                 .collect(),
-            source: root.map_or(Source::Bundled, |root| root.source),
+            source: root.map_or(RootSource::Bundled, |root| root.source),
             root: root.map_or("", |root| &root.label),
             address: entries.address(entry),
             state: entry.state(),
@@ -160,12 +159,12 @@ pub fn count_states<'a, E: Entry + 'a>(entries: impl IntoIterator<Item = &'a E>)
 }
 
 /// Counts the entries of each source that has any, strongest first.
-pub fn count_sources<E: Entry>(entries: Entries<'_, E>) -> Vec<(Source, StateCounts)> {
-    let of_source = |source: Source| {
+pub fn count_sources<E: Entry>(entries: Entries<'_, E>) -> Vec<(RootSource, StateCounts)> {
+    let of_source = |source: RootSource| {
         let is_of = move |entry: &&E| entries.root_of(entry).is_some_and(|it| it.source == source);
         (source, count_states(entries.all.iter().filter(is_of)))
     };
-    let all = Source::ALL.into_iter().map(of_source);
+    let all = RootSource::ALL.into_iter().map(of_source);
     all.filter(|(_, states)| !states.is_empty()).collect()
 }
 
@@ -177,11 +176,11 @@ pub struct PromptJson<'a> {
     address: String,
     prompt: &'a str,
     mode: PromptMode,
-    base: BaseUse,
+    base: BasePromptUse,
     digest: Digest,
     chars: usize,
     tokens: usize,
-    blocks: Vec<BlockJson<'a>>,
+    blocks: Vec<PromptPartJson<'a>>,
     tools: Option<&'a [String]>,
     #[serde(rename = "deniedTools")]
     denied_tools: &'a BTreeSet<String>,
@@ -193,7 +192,7 @@ pub struct PromptJson<'a> {
 impl<'a> PromptJson<'a> {
     /// Makes the form of an agent's prompt, which takes `tokens` tokens.
     pub fn new(name: &'a str, address: String, prompt: &'a Prompt, tokens: usize) -> Self {
-        let blocks = prompt.blocks.iter().map(|block| BlockJson {
+        let blocks = prompt.blocks.iter().map(|block| PromptPartJson {
             cost: block.cost(),
             block,
         });
@@ -218,10 +217,10 @@ impl<'a> PromptJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct BlockJson<'a> {
+struct PromptPartJson<'a> {
     cost: usize,
     #[serde(flatten)]
-    block: &'a Block,
+    block: &'a PromptPart,
 }
 
 fn path_text(path: &Path) -> String {
@@ -237,8 +236,8 @@ mod tests {
         let digest = Digest::of(b"");
         let prompt = Prompt {
             text: "t".to_owned(),
-            blocks: vec![Block {
-                kind: crate::prompt::BlockKind::Agent,
+            blocks: vec![PromptPart {
+                kind: crate::prompt::PromptPartKind::Agent,
                 name: "a".to_owned(),
                 source: Some("/a.md".into()),
                 digest,
@@ -250,7 +249,7 @@ mod tests {
             active: vec!["s@user:skills".to_owned()],
             listed: Vec::new(),
             mode: PromptMode::Replace,
-            base: BaseUse::Absent,
+            base: BasePromptUse::Absent,
         };
         let record = serde_json::to_value(&prompt).unwrap();
         let printed = PromptJson::new("a", "a@user:agents".to_owned(), &prompt, 1);

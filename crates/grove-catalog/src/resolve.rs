@@ -8,35 +8,35 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_spec::config::Settings;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::check_folder;
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
-use crate::content::Content;
+use crate::content::SkillContent;
 use crate::digest::{Digest, append_field};
-use crate::eligibility::{self, Facts};
+use crate::eligibility::{self, MachineFacts};
 use crate::entry::Entry;
-use crate::entry::resolving::{FoundFile, NameRules, Unranked, digest_fields, invalid, untrusted};
+use crate::entry::resolving::{Candidate, NameRules, Unranked, digest_fields, invalid, untrusted};
 use crate::host_refusal;
 use crate::hosts::{
-    FrontmatterReading, Host, Identity, MissingDescription, MissingName, NameForm, NameFrom,
+    FrontmatterReading, Host, IdentityRules, MissingDescription, MissingName, NameForm, NameFrom,
     SameNameRule,
 };
-use crate::identity::{self, Layout};
-use crate::root::{Root, Source};
-use crate::snapshot::{Location, Skill, Snapshot, whole_digest};
-use crate::state::{Reason, State};
-use crate::tree::Tree;
+use crate::identity::{self, SkillLayout};
+use crate::root::{Root, RootSource};
+use crate::snapshot::{Skill, SkillLocation, Snapshot, whole_digest};
+use crate::state::{EntryState, StateReason};
+use crate::tree::SkillTree;
 use crate::tree::declared_tree::declared_tree;
 
 /// A skill file that was found in a root.
 #[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Index of its root in [`Input::roots`].
+pub struct SkillCandidate {
+    /// Index of its root in [`ResolveInput::roots`].
     pub root: usize,
     /// The layout of the file in its root.
-    pub layout: Layout,
+    pub layout: SkillLayout,
     /// The id in that root.
     pub id: Arc<str>,
     /// Device and inode, by which one file is one skill.
@@ -46,23 +46,23 @@ pub struct Candidate {
     /// Set if a link leads to it.
     pub through_link: bool,
     /// The content of the file.
-    pub content: Arc<Content>,
+    pub content: Arc<SkillContent>,
 }
 
 /// Everything that decides the states of skills.
-pub struct Input<'a> {
+pub struct ResolveInput<'a> {
     /// The roots in any order.
     pub roots: Vec<Root>,
     /// The files that were found in them, by id within each root.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<SkillCandidate>,
     /// The settings of the user.
     pub settings: &'a Settings,
     /// The facts about the machine.
-    pub facts: &'a Facts,
+    pub facts: &'a MachineFacts,
     /// A further name filter, of an agent or a session; none means all.
     pub names: Option<&'a [String]>,
     /// The rules that apply, Grove's or a host's.
-    pub rules: Rules,
+    pub rules: SkillRules,
     /// The recent use of a file's skill. Called only if there are more skills than entries.
     pub used: &'a dyn Fn(&Path) -> u32,
     /// Findings from earlier steps: walks and configuration.
@@ -76,17 +76,17 @@ pub const fn none_used(_: &Path) -> u32 {
 
 /// The rules in which hosts differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct SkillRules {
     /// The rules for names and for equal names.
-    pub identity: Identity,
+    pub identity: IdentityRules,
     /// Set if skills form trees.
     pub trees: bool,
 }
 
-impl Rules {
+impl SkillRules {
     /// Grove's own: a skill without description can still be named.
     pub const GROVE: Self = Self {
-        identity: Identity {
+        identity: IdentityRules {
             name: NameFrom::Frontmatter,
             missing_name: MissingName::Folder,
             same_name: SameNameRule::Strongest,
@@ -116,8 +116,8 @@ impl Rules {
 }
 
 /// Resolves candidates into a snapshot of version one.
-pub fn resolve(input: Input<'_>) -> Snapshot {
-    let Input {
+pub fn resolve(input: ResolveInput<'_>) -> Snapshot {
+    let ResolveInput {
         roots,
         candidates,
         settings,
@@ -127,8 +127,8 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         used,
         mut diagnostics,
     } = input;
-    let judge = |roots: &[Root], candidate: Candidate| {
-        let policy = Policy {
+    let judge = |roots: &[Root], candidate: SkillCandidate| {
+        let policy = SkillJudge {
             roots,
             settings,
             facts,
@@ -153,7 +153,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
     let tree = if rules.trees {
         declared_tree(&mut skills, &roots, &diagnostics)
     } else {
-        Tree::default()
+        SkillTree::default()
     };
     let skills_digest = digest_of(&skills, &roots, &tree);
     let (agents, chains) = (Arc::default(), Arc::default());
@@ -170,7 +170,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
     }
 }
 
-impl FoundFile for Candidate {
+impl Candidate for SkillCandidate {
     fn root(&self) -> usize {
         self.root
     }
@@ -192,18 +192,18 @@ impl FoundFile for Candidate {
     }
 }
 
-struct Policy<'a> {
+struct SkillJudge<'a> {
     roots: &'a [Root],
     settings: &'a Settings,
-    facts: &'a Facts,
+    facts: &'a MachineFacts,
     names: Option<&'a [String]>,
-    rules: &'a Identity,
+    rules: &'a IdentityRules,
 }
 
-impl Policy<'_> {
+impl SkillJudge<'_> {
     /// Judges a skill by everything but rank and caps.
-    fn judge(&self, candidate: Candidate) -> Skill {
-        let place = Location {
+    fn judge(&self, candidate: SkillCandidate) -> Skill {
+        let place = SkillLocation {
             root: candidate.root,
             layout: candidate.layout,
             id: candidate.id,
@@ -212,7 +212,7 @@ impl Policy<'_> {
             place,
             also_at: Vec::new(),
             content: candidate.content,
-            state: State::Ok,
+            state: EntryState::Ok,
             reasons: Vec::new(),
             stand_in: None,
             named_by: self.rules.name,
@@ -228,7 +228,7 @@ impl Policy<'_> {
         skill
     }
 
-    fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
+    fn refusal(&self, skill: &Skill) -> Option<(EntryState, Vec<StateReason>)> {
         let flags = skill.content.flags();
         let is_bare = self.rules.bare_files && skill.content.is_bare();
         if !flags.valid && !is_bare {
@@ -236,7 +236,7 @@ impl Policy<'_> {
         }
         let root = self.roots.get(skill.place.root)?;
         let own_file = skill.files().map(|(_, file)| (file, skill.content.digest));
-        if let Some(refused) = untrusted(root, Kind::Skills, own_file) {
+        if let Some(refused) = untrusted(root, EntryKind::Skills, own_file) {
             return Some(refused);
         }
         let needed = if flags.has_requirements {
@@ -252,7 +252,7 @@ impl Policy<'_> {
                 eligibility::entry_with_values(entries, root.source, Some(needed), skill.name());
             let missing = eligibility::missing(needed, self.facts, values);
             if !missing.is_empty() {
-                return Some((State::Ineligible, missing));
+                return Some((EntryState::Ineligible, missing));
             }
         }
         if entry
@@ -263,13 +263,16 @@ impl Policy<'_> {
                 "set `enabled = true` under `[skills.entries.{}]`",
                 toml_key(key)
             );
-            let reason = Reason::new("disabled", "switched off in the configuration", fix);
-            return Some((State::Disabled, vec![reason]));
+            let reason = StateReason::new("disabled", "switched off in the configuration", fix);
+            return Some((EntryState::Disabled, vec![reason]));
         }
         let filtered = |code: &str, message: &str, fix: &str| {
-            Some((State::Filtered, vec![Reason::new(code, message, fix)]))
+            Some((
+                EntryState::Filtered,
+                vec![StateReason::new(code, message, fix)],
+            ))
         };
-        if root.source == Source::Bundled
+        if root.source == RootSource::Bundled
             && !lets_through(self.settings.allow_bundled.value.as_deref(), skill, key)
         {
             return filtered(
@@ -286,7 +289,7 @@ impl Policy<'_> {
             );
         }
         if let Some(reason) = host_refusal::reason(self.rules, skill) {
-            return Some((State::Filtered, vec![reason]));
+            return Some((EntryState::Filtered, vec![reason]));
         }
         if !lets_through(self.names, skill, key) {
             return filtered(
@@ -356,7 +359,7 @@ fn apply_entry_limits(
     limits: &EntryLimits<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for source in Source::ALL {
+    for source in RootSource::ALL {
         let is_of = |skill: &Skill| {
             let root = roots.get(skill.place.root);
             skill.state.is_listed() && root.is_some_and(|root| root.source == source)
@@ -374,7 +377,7 @@ fn apply_entry_limits(
                 let root = roots.get(skill.place.root);
                 let file = identity::file_below_root(skill.place.layout, id);
                 let used = root.map_or(0, |root| (limits.used)(&root.path.join(file)));
-                let distance = root.map(|root| root.standing.distance);
+                let distance = root.map(|root| root.rank.distance);
                 (!is_pinned, Reverse(used), distance, name.to_owned(), *at)
             });
         }
@@ -387,11 +390,11 @@ fn apply_entry_limits(
             );
             let fix =
                 format!("pin it in `catalog.pinned`, raise `limits.{key}`, or look with --all");
-            Reason::new("source-limit", message, fix)
+            StateReason::new("source-limit", message, fix)
         };
         let whose = source.as_str().to_owned() + " source";
         let of_the_source = reason(&whose, limits.per_source, "loaded_per_source");
-        let mut of_roots: Vec<Option<Reason>> = vec![None; roots.len()];
+        let mut of_roots: Vec<Option<StateReason>> = vec![None; roots.len()];
         let total = of_source.len();
         for at in of_source {
             let root = skills[at].place.root;
@@ -407,7 +410,7 @@ fn apply_entry_limits(
                 in_root[root] += 1;
                 continue;
             };
-            skills[at].state = State::Capped;
+            skills[at].state = EntryState::Capped;
             skills[at].reasons = vec![why.clone()];
             capped.push(skills[at].id().to_owned());
         }
@@ -426,7 +429,7 @@ fn apply_entry_limits(
 }
 
 /// Returns the digest of what a reader can see of skills, and of the tree. Findings follow from these.
-fn digest_of(skills: &[Skill], roots: &[Root], tree: &Tree) -> Digest {
+fn digest_of(skills: &[Skill], roots: &[Root], tree: &SkillTree) -> Digest {
     let mut bytes = digest_fields(roots, skills);
     for (child, parent) in tree.pairs() {
         append_field(&mut bytes, &(child as u64).to_le_bytes());

@@ -6,13 +6,13 @@ use grove_spec::words;
 use serde::{Deserialize, Serialize};
 
 use crate::rank;
-use crate::trust::Trust;
+use crate::trust::RootTrust;
 
 words! {
     /// The source of a root.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum Source {
+    pub enum RootSource {
         /// The skills inside Grove's own binary.
         Bundled = "bundled",
         /// A folder of a package or plugin.
@@ -28,7 +28,7 @@ words! {
     }
 }
 
-impl Source {
+impl RootSource {
     /// All sources, strongest first.
     pub const ALL: [Self; 6] = [
         Self::Project,
@@ -56,46 +56,46 @@ pub struct Root {
     /// The path of the folder.
     pub path: PathBuf,
     /// The source it comes from.
-    pub source: Source,
+    pub source: RootSource,
     /// Its place among all roots.
-    pub standing: Standing,
+    pub rank: RootRank,
     /// The trust in its content.
-    pub trust: Trust,
+    pub trust: RootTrust,
 }
 
 impl Root {
     /// Makes a trusted root at the usual place of its source, with the label `source:shown`.
-    pub fn new(source: Source, shown: &str, path: PathBuf) -> Self {
+    pub fn new(source: RootSource, shown: &str, path: PathBuf) -> Self {
         Self {
             label: format!("{}:{shown}", source.as_str()),
             path,
             source,
-            standing: Standing::of(source),
-            trust: Trust::Trusted,
+            rank: RootRank::of(source),
+            trust: RootTrust::Trusted,
         }
     }
 }
 
 /// A root's place among all roots; smaller is stronger.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Standing {
+pub struct RootRank {
     /// The source's step on the ladder; another host has a ladder of its own.
     pub step: u32,
     /// Steps from the working folder up to the folder that holds the root; zero outside projects.
     pub distance: u32,
     /// The owner of the folder.
-    pub family: Family,
+    pub owner: RootOwner,
     /// The order in which it was given, for roots that have one.
     pub order: u32,
 }
 
-impl Standing {
+impl RootRank {
     /// Returns the standing of a root of this source on Grove's own ladder.
-    pub fn of(source: Source) -> Self {
+    pub fn of(source: RootSource) -> Self {
         Self {
             step: rank::step(source),
             distance: 0,
-            family: Family::Grove,
+            owner: RootOwner::Grove,
             order: 0,
         }
     }
@@ -103,7 +103,7 @@ impl Standing {
 
 /// The owner of a root's folder; the order is the rank within a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
+pub enum RootOwner {
     /// The folder `.grove` of Grove.
     #[default]
     Grove,

@@ -4,28 +4,28 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::agents::Agents;
 use crate::chains::Chains;
-use crate::content::Content;
+use crate::content::SkillContent;
 use crate::digest::Digest;
 use crate::entry::{Entries, Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::{MissingDescription, NameFrom};
-use crate::identity::{self, Layout};
+use crate::identity::{self, SkillLayout};
 use crate::report::InvocableJson;
-use crate::root::{Root, Source};
-use crate::state::{Reason, State};
-use crate::tree::Tree;
+use crate::root::{Root, RootSource};
+use crate::state::{EntryState, StateReason};
+use crate::tree::SkillTree;
 
 /// The place of a skill: a root by index, and an id in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct SkillLocation {
     /// Index of the root in the snapshot.
     pub root: usize,
     /// The layout of the file in that root.
-    pub layout: Layout,
+    pub layout: SkillLayout,
     /// The id in that root.
     pub id: Arc<str>,
 }
@@ -34,15 +34,15 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// The place of its file.
-    pub place: Location,
+    pub place: SkillLocation,
     /// Further paths to the same file.
-    pub also_at: Vec<Location>,
+    pub also_at: Vec<SkillLocation>,
     /// The content of its file.
-    pub content: Arc<Content>,
+    pub content: Arc<SkillContent>,
     /// The state, which says if it may be used.
-    pub state: State,
+    pub state: EntryState,
     /// The reasons for that state; empty for `ok`.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<StateReason>,
     /// The usable skill of the same name that is used instead.
     pub stand_in: Option<usize>,
     /// The source of its name.
@@ -91,7 +91,7 @@ impl Skill {
     }
 
     /// Returns the parsed content of its file.
-    pub fn file(&self) -> &grove_spec::skill::Skill {
+    pub fn file(&self) -> &grove_spec::skill::SkillFile {
         &self.content.parsed().skill
     }
 
@@ -120,7 +120,7 @@ pub struct Snapshot {
     /// The skills, by root and id.
     pub skills: Vec<Skill>,
     /// The parents and children among the skills.
-    pub tree: Tree,
+    pub tree: SkillTree,
     /// Findings about roots, limits and configuration.
     pub diagnostics: Vec<Diagnostic>,
     /// The agents. Shared, so that the next snapshot can have the same ones.
@@ -148,7 +148,7 @@ impl Snapshot {
     }
 
     /// Returns the absolute path of a skill's file.
-    pub fn location(&self, place: &Location) -> PathBuf {
+    pub fn location(&self, place: &SkillLocation) -> PathBuf {
         let file = identity::file_below_root(place.layout, &place.id);
         self.roots
             .get(place.root)
@@ -176,21 +176,20 @@ impl Snapshot {
     }
 
     /// Returns the source of a skill.
-    pub fn source_of(&self, skill: &Skill) -> Source {
+    pub fn source_of(&self, skill: &Skill) -> RootSource {
         self.root_of(skill)
-            .map_or(Source::Bundled, |root| root.source)
+            .map_or(RootSource::Bundled, |root| root.source)
     }
 }
 
-/// Returns the digest of everything, from the digests of its parts.
 pub(crate) fn whole_digest(skills: Digest, agents: &Agents, chains: &Chains) -> Digest {
     Digest::of_fields([skills, agents.digest(), chains.digest()].map(|part| *part.as_bytes()))
 }
 
 /// Returns an id, unique in its root: a flat file beside a folder of the same name keeps its ending.
-fn unique_id<'a>(skills: &[Skill], place: &'a Location) -> Cow<'a, str> {
-    let twin = (place.root, &*place.id, Layout::Folder);
-    let has_twin = place.layout == Layout::Flat
+fn unique_id<'a>(skills: &[Skill], place: &'a SkillLocation) -> Cow<'a, str> {
+    let twin = (place.root, &*place.id, SkillLayout::Folder);
+    let has_twin = place.layout == SkillLayout::Flat
         && skills
             .binary_search_by(|other| (other.place.root, other.id(), other.place.layout).cmp(&twin))
             .is_ok();
@@ -202,7 +201,7 @@ fn unique_id<'a>(skills: &[Skill], place: &'a Location) -> Cow<'a, str> {
 }
 
 impl Entry for Skill {
-    const KIND: Kind = Kind::Skills;
+    const KIND: EntryKind = EntryKind::Skills;
     const NAME_COLLISION: Code = Code::NameCollision;
 
     fn root(&self) -> usize {

@@ -7,7 +7,7 @@ words! {
     /// The state of a skill, an agent or a chain: the first that applies in the order of evaluation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum State {
+    pub enum EntryState {
         /// It may be used.
         Ok = "ok",
         /// A stronger root has a usable skill of this name.
@@ -29,7 +29,7 @@ words! {
     }
 }
 
-impl State {
+impl EntryState {
     /// All states, in the order of the reference page.
     pub const ALL: [Self; 9] = [
         Self::Ok,
@@ -76,7 +76,7 @@ impl State {
 
 /// The reason for a skill's state, and what would change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct StateReason {
     /// A stable word for programs.
     pub code: String,
     /// One sentence without a full stop.
@@ -85,7 +85,7 @@ pub struct Reason {
     pub fix: String,
 }
 
-impl Reason {
+impl StateReason {
     /// Joins the messages of several reasons in one line.
     pub fn joined(all: &[Self]) -> String {
         let messages: Vec<&str> = all.iter().map(|reason| reason.message.as_str()).collect();

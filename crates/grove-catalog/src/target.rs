@@ -9,15 +9,15 @@ use grove_spec::skill::name_key;
 use crate::address::near_names;
 use crate::entry::{Entries, Entry};
 use crate::overrides::is_own;
-use crate::root::Source;
+use crate::root::RootSource;
 
 /// The result of looking for a file to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum ChangeTarget {
     /// This one, by index.
     One(usize),
     /// No match, with names that are spelled nearly so.
-    Nobody(Vec<String>),
+    Unknown(Vec<String>),
     /// It came from elsewhere, so its file is not changed. By index.
     ReadOnly(usize),
     /// There is one in each scope, and no scope was given.
@@ -51,18 +51,18 @@ impl<'a, E: Entry> Entries<'a, E> {
     }
 
     /// Finds the one whose file is to be changed.
-    pub fn target(self, query: &str, scope: Option<LayerScope>) -> Target {
+    pub fn target(self, query: &str, scope: Option<LayerScope>) -> ChangeTarget {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
             let names = self.all.iter().map(Entry::name);
-            return Target::Nobody(near_names(names, query));
+            return ChangeTarget::Unknown(near_names(names, query));
         };
         let own: Vec<usize> = named
             .into_iter()
             .filter(|at| self.source(*at).is_some_and(is_own))
             .collect();
         if own.is_empty() {
-            return Target::ReadOnly(first);
+            return ChangeTarget::ReadOnly(first);
         }
         let wanted = |at: &usize| scope.is_none() || self.source(*at) == scope.map(source_of);
         let fitting: Vec<usize> = own.iter().copied().filter(wanted).collect();
@@ -72,14 +72,14 @@ impl<'a, E: Entry> Entries<'a, E> {
         };
         let sources: Vec<_> = fitting.iter().map(|at| self.source(*at)).collect();
         match fitting.as_slice() {
-            [] => Target::OtherScope(locations(&own).into_iter().next().unwrap_or_default()),
-            [one] => Target::One(*one),
+            [] => ChangeTarget::OtherScope(locations(&own).into_iter().next().unwrap_or_default()),
+            [one] => ChangeTarget::One(*one),
             several if sources.windows(2).any(|pair| pair.first() != pair.last()) => {
-                Target::BothScopes(locations(several))
+                ChangeTarget::BothScopes(locations(several))
             }
             several => {
                 let found = several.iter().filter_map(|at| self.all.get(*at));
-                Target::Several(found.map(|one| self.address(one)).collect())
+                ChangeTarget::Several(found.map(|one| self.address(one)).collect())
             }
         }
     }
@@ -93,10 +93,10 @@ impl<'a, E: Entry> Entries<'a, E> {
     }
 }
 
-fn source_of(scope: LayerScope) -> Source {
+fn source_of(scope: LayerScope) -> RootSource {
     match scope {
-        LayerScope::User => Source::User,
-        LayerScope::Project => Source::Project,
+        LayerScope::User => RootSource::User,
+        LayerScope::Project => RootSource::Project,
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use crate::agents::{Agents, resolve};
     use crate::tests::{all_roots, candidate, root_index};
 
-    fn agents(files: &[(Source, &str)]) -> Agents {
+    fn agents(files: &[(RootSource, &str)]) -> Agents {
         let candidates = files.iter().map(|(source, path)| {
             let name = path.rsplit('/').next().unwrap_or_default();
             let text = format!("---\nname: {name}\ndescription: d\n---\n");
@@ -122,49 +122,59 @@ mod tests {
     #[test]
     fn a_file_is_changed_only_when_it_is_clear_whose() {
         let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let user = [(Source::User, "x")];
-        let both = [(Source::User, "x"), (Source::Project, "x")];
-        let copied = [(Source::Bundled, "x"), (Source::User, "x")];
-        let twice = [(Source::User, "a/x"), (Source::User, "b/x")];
+        let user = [(RootSource::User, "x")];
+        let both = [(RootSource::User, "x"), (RootSource::Project, "x")];
+        let copied = [(RootSource::Bundled, "x"), (RootSource::User, "x")];
+        let twice = [(RootSource::User, "a/x"), (RootSource::User, "b/x")];
         let addresses = ["a/x@user:agents", "b/x@user:agents"].map(str::to_owned);
         let near = vec!["reviewer".to_owned()];
         for (files, query, scope, expected) in [
             (
-                &[(Source::User, "my-x")][..],
+                &[(RootSource::User, "my-x")][..],
                 " My X! ",
                 None,
-                Target::One(0),
+                ChangeTarget::One(0),
             ),
-            (&user, "x@user:agents", None, Target::One(0)),
-            (&copied, "x", None, Target::One(0)),
-            (&[(Source::Bundled, "x")], "x", None, Target::ReadOnly(0)),
+            (&user, "x@user:agents", None, ChangeTarget::One(0)),
+            (&copied, "x", None, ChangeTarget::One(0)),
             (
-                &[(Source::Package, "x")],
+                &[(RootSource::Bundled, "x")],
+                "x",
+                None,
+                ChangeTarget::ReadOnly(0),
+            ),
+            (
+                &[(RootSource::Package, "x")],
                 "x",
                 Some(User),
-                Target::ReadOnly(0),
+                ChangeTarget::ReadOnly(0),
             ),
-            (&[(Source::Extra, "x")], "x", None, Target::ReadOnly(0)),
+            (
+                &[(RootSource::Extra, "x")],
+                "x",
+                None,
+                ChangeTarget::ReadOnly(0),
+            ),
             (
                 &both,
                 "x",
                 None,
-                Target::BothScopes(paths(&["/project/x.md", "/user/x.md"])),
+                ChangeTarget::BothScopes(paths(&["/project/x.md", "/user/x.md"])),
             ),
-            (&both, "x", Some(User), Target::One(1)),
-            (&both, "x", Some(Project), Target::One(0)),
+            (&both, "x", Some(User), ChangeTarget::One(1)),
+            (&both, "x", Some(Project), ChangeTarget::One(0)),
             (
                 &user,
                 "x",
                 Some(Project),
-                Target::OtherScope("/user/x.md".into()),
+                ChangeTarget::OtherScope("/user/x.md".into()),
             ),
-            (&twice, "x", None, Target::Several(addresses.into())),
+            (&twice, "x", None, ChangeTarget::Several(addresses.into())),
             (
-                &[(Source::User, "reviewer")],
+                &[(RootSource::User, "reviewer")],
                 "revewer",
                 None,
-                Target::Nobody(near),
+                ChangeTarget::Unknown(near),
             ),
         ] {
             assert_eq!(

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::definitions::{Candidate, Content};
+use crate::definitions::{DefinitionCandidate, DefinitionContent};
 use crate::digest::Digest;
-use crate::root::{Root, Source};
-use crate::trust::Trust;
+use crate::root::{Root, RootSource};
+use crate::trust::RootTrust;
 
 /// The root `/SOURCE` with the label `SOURCE:agents`.
-pub(crate) fn root(source: Source, trust: Trust) -> Root {
+pub(crate) fn root(source: RootSource, trust: RootTrust) -> Root {
     let path = PathBuf::from(format!("/{}", source.as_str()));
     Root {
         trust,
@@ -18,24 +18,29 @@ pub(crate) fn root(source: Source, trust: Trust) -> Root {
 
 /// A trusted root of every source, strongest first.
 pub(crate) fn all_roots() -> Vec<Root> {
-    Source::ALL
-        .map(|source| root(source, Trust::Trusted))
+    RootSource::ALL
+        .map(|source| root(source, RootTrust::Trusted))
         .into()
 }
 
 /// The index of a source's root among [`all_roots`].
-pub(crate) fn root_index(source: Source) -> usize {
-    Source::ALL.iter().position(|it| *it == source).unwrap()
+pub(crate) fn root_index(source: RootSource) -> usize {
+    RootSource::ALL.iter().position(|it| *it == source).unwrap()
 }
 
 /// A file as it was read.
-pub(crate) fn candidate<P>(root: usize, path: &str, text: &str, parsed: P) -> Candidate<P> {
-    Candidate {
+pub(crate) fn candidate<P>(
+    root: usize,
+    path: &str,
+    text: &str,
+    parsed: P,
+) -> DefinitionCandidate<P> {
+    DefinitionCandidate {
         root,
         path: path.to_owned(),
         member: None,
         file: None,
-        content: Ok(Content {
+        content: Ok(DefinitionContent {
             digest: Digest::of(text.as_bytes()),
             size: text.len() as u64,
             rest: None,

@@ -7,7 +7,7 @@ pub(crate) mod declared_tree;
 mod places;
 mod shared_words;
 
-pub(crate) use shared_words::says_nothing;
+pub(crate) use shared_words::is_stop_word;
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub const MAX_LEVELS: usize = 6;
 
 /// The parent of each skill that has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct SkillTree {
     parents: BTreeMap<usize, usize>,
     children: BTreeMap<usize, Vec<usize>>,
 }
 
-impl Tree {
+impl SkillTree {
     /// Makes a tree from pairs of child and parent; the first parent of a child counts, and a pair that would close a
     /// cycle does not.
     pub fn of(pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_read_in_both_directions() {
-        let tree = Tree::of([(1, 0), (3, 0), (2, 1)]);
+        let tree = SkillTree::of([(1, 0), (3, 0), (2, 1)]);
         assert_eq!(tree.children(0), [1, 3]);
         assert_eq!(tree.parent(2), Some(1));
         assert_eq!(tree.ancestors(2).collect::<Vec<_>>(), [1, 0]);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_second_parent_and_a_cycle_do_not_count() {
-        let tree = Tree::of([(1, 0), (1, 2), (0, 1), (2, 2)]);
+        let tree = SkillTree::of([(1, 0), (1, 2), (0, 1), (2, 2)]);
         assert_eq!(tree.parent(1), Some(0));
         assert_eq!(tree.parent(0), None);
         assert_eq!(tree.parent(2), None);

@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use crate::digest::Digest;
-use crate::folder_content::{self, Entry, SkillFolders};
-use crate::state::{Reason, State};
+use crate::folder_content::{self, FolderContentEntry, SkillFolders};
+use crate::state::{EntryState, StateReason};
 use grove_spec::text::one_line;
 
 /// The trust in a root's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
+pub enum RootTrust {
     /// The user's own, or part of Grove.
     Trusted,
     /// A project without a grant.
@@ -48,8 +48,8 @@ pub enum Trust {
 
 /// Returns the record of a reviewed file: its digest, and the kinds that it counts as. A file that only holds settings
 /// or instructions counts as no kind.
-pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
-    let words = kinds.into_iter().map(Kind::word);
+pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = EntryKind>) -> String {
+    let words = kinds.into_iter().map(EntryKind::word);
     let all: Vec<String> = std::iter::once(digest.to_string())
         .chain(words.map(str::to_owned))
         .collect();
@@ -57,7 +57,7 @@ pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
 }
 
 /// Returns the pin of a file that counts as some kind and is also an entry of a skill's folder.
-pub fn pin_with_entry(file_pin: &str, entry: &Entry) -> String {
+pub fn pin_with_entry(file_pin: &str, entry: &FolderContentEntry) -> String {
     format!("{file_pin} {}", entry.words())
 }
 
@@ -73,7 +73,7 @@ pub fn digest_word(pin: &str) -> &str {
 
 /// Returns true if a pin is of a file or of a link, and not of a folder.
 pub fn is_file(pin: &str) -> bool {
-    Entry::of_pin(pin) != Some(Entry::Folder)
+    FolderContentEntry::of_pin(pin) != Some(FolderContentEntry::Folder)
 }
 
 /// Returns a path below a granted folder without `.` and `..`, by its text alone: the key of a pin.
@@ -91,7 +91,7 @@ pub fn plain(path: &str) -> String {
     parts.join("/")
 }
 
-fn counted_as(pin: &str, kind: Kind) -> bool {
+fn counted_as(pin: &str, kind: EntryKind) -> bool {
     let mut words = folder_content::words_of(pin).split(' ').skip(1);
     words.any(|word| word == kind.word())
 }
@@ -99,24 +99,24 @@ fn counted_as(pin: &str, kind: Kind) -> bool {
 /// Judges one file of a root that counts as one kind, or as none; `None` means it may be used. A skill is judged with
 /// its folder.
 pub fn judge(
-    trust: &Trust,
+    trust: &RootTrust,
     file_below_root: &str,
     digest: Option<&Digest>,
-    kind: Option<Kind>,
-) -> Option<(State, Reason)> {
+    kind: Option<EntryKind>,
+) -> Option<(EntryState, StateReason)> {
     match trust {
-        Trust::Trusted => None,
-        Trust::Untrusted => Some((
-            State::Untrusted,
-            Reason::new(
+        RootTrust::Trusted => None,
+        RootTrust::Untrusted => Some((
+            EntryState::Untrusted,
+            StateReason::new(
                 "untrusted",
                 "the project is not trusted",
                 "review the project, then run `grove trust`",
             ),
         )),
-        Trust::NamedAnew { by } => Some((
-            State::Changed,
-            Reason::new(
+        RootTrust::NamedAnew { by } => Some((
+            EntryState::Changed,
+            StateReason::new(
                 "changed",
                 format!(
                     "{} names it and changed since the project was trusted",
@@ -125,15 +125,15 @@ pub fn judge(
                 "review both, then run `grove trust` again",
             ),
         )),
-        Trust::NotByHost { host } => Some((
-            State::Untrusted,
-            Reason::new(
+        RootTrust::NotByHost { host } => Some((
+            EntryState::Untrusted,
+            StateReason::new(
                 "untrusted",
                 format!("{host} does not trust this project, so it reads no agents of it"),
                 format!("review the project, then start {host} in it and trust it there"),
             ),
         )),
-        Trust::Pinned {
+        RootTrust::Pinned {
             pins,
             prefix,
             folders,
@@ -141,7 +141,7 @@ pub fn judge(
             let (code, message) = judge_file(pins, prefix, file_below_root, digest, kind)
                 .or_else(|| judge_folder(pins, prefix, folders, file_below_root, kind))?;
             let fix = "review it, then run `grove trust` again";
-            Some((State::Changed, Reason::new(code, message, fix)))
+            Some((EntryState::Changed, StateReason::new(code, message, fix)))
         }
     }
 }
@@ -152,7 +152,7 @@ fn judge_file(
     prefix: &str,
     file_below_root: &str,
     digest: Option<&Digest>,
-    kind: Option<Kind>,
+    kind: Option<EntryKind>,
 ) -> Option<(&'static str, String)> {
     let Some(pin) = pins.get(&plain(&format!("{prefix}{file_below_root}"))) else {
         let message = "the file is new since the project was trusted";
@@ -174,14 +174,14 @@ fn judge_folder(
     prefix: &str,
     folders: &SkillFolders,
     file_below_root: &str,
-    kind: Option<Kind>,
+    kind: Option<EntryKind>,
 ) -> Option<(&'static str, String)> {
     let id = match file_below_root.rsplit_once('/') {
         Some((folder, "SKILL.md")) => folder,
         None if file_below_root == "SKILL.md" => "",
         _ => return None,
     };
-    if kind != Some(Kind::Skills) {
+    if kind != Some(EntryKind::Skills) {
         return None;
     }
     let folder = plain(&format!("{prefix}{id}"));
@@ -223,7 +223,7 @@ fn pinned_entries(
     folder: &str,
     own: &str,
     nested: &[&str],
-) -> BTreeMap<String, Entry> {
+) -> BTreeMap<String, FolderContentEntry> {
     let below = match folder {
         "" => String::new(),
         folder => format!("{folder}/"),
@@ -239,11 +239,10 @@ fn pinned_entries(
     let entries = entries.filter(|(path, _)| !path.is_empty() && !is_nested(path));
     let all = std::iter::once(("", own)).chain(entries.map(|(path, pin)| (path, pin.as_str())));
     // A file that was pinned only as something else was not reviewed as a part of the skill.
-    all.filter_map(|(path, pin)| Some((path.to_owned(), Entry::of_pin(pin)?)))
+    all.filter_map(|(path, pin)| Some((path.to_owned(), FolderContentEntry::of_pin(pin)?)))
         .collect()
 }
 
-/// The most changes that are named.
 const MAX_NAMED: usize = 3;
 
 fn listed(changes: &[(String, &'static str)]) -> String {
@@ -276,43 +275,46 @@ mod tests {
     #[test]
     fn pins_hold_content_not_names() {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let pins: BTreeMap<_, _> =
-            [(".agents/skills/a.md".to_owned(), pin(&old, [Kind::Skills]))].into();
-        let pinned = Trust::Pinned {
+        let pins: BTreeMap<_, _> = [(
+            ".agents/skills/a.md".to_owned(),
+            pin(&old, [EntryKind::Skills]),
+        )]
+        .into();
+        let pinned = RootTrust::Pinned {
             pins: Arc::new(pins),
             prefix: ".agents/skills/".to_owned(),
             folders: Arc::default(),
         };
-        let state = |trust: &Trust, file: &str, digest: &Digest| {
-            judge(trust, file, Some(digest), Some(Kind::Skills))
+        let state = |trust: &RootTrust, file: &str, digest: &Digest| {
+            judge(trust, file, Some(digest), Some(EntryKind::Skills))
                 .map(|(state, reason)| (state, reason.code))
         };
         for (trust, file, digest, expected) in [
-            (&Trust::Trusted, "a.md", &new, None),
+            (&RootTrust::Trusted, "a.md", &new, None),
             (
-                &Trust::Untrusted,
+                &RootTrust::Untrusted,
                 "a.md",
                 &old,
-                Some((State::Untrusted, "untrusted".to_owned())),
+                Some((EntryState::Untrusted, "untrusted".to_owned())),
             ),
             (&pinned, "a.md", &old, None),
             (
                 &pinned,
                 "a.md",
                 &new,
-                Some((State::Changed, "changed".to_owned())),
+                Some((EntryState::Changed, "changed".to_owned())),
             ),
             (
                 &pinned,
                 "b.md",
                 &old,
-                Some((State::Changed, "new".to_owned())),
+                Some((EntryState::Changed, "new".to_owned())),
             ),
         ] {
             assert_eq!(state(trust, file, digest), expected, "{file}");
         }
         assert!(
-            judge(&pinned, "a.md", None, Some(Kind::Skills)).is_some(),
+            judge(&pinned, "a.md", None, Some(EntryKind::Skills)).is_some(),
             "what was not read is not as it was"
         );
     }
@@ -321,17 +323,25 @@ mod tests {
     fn what_was_seen_as_one_kind_was_not_seen_as_another() {
         let digest = Digest::of(b"text");
         for (seen_as, asked, is_used) in [
-            (&[Kind::Skills][..], Some(Kind::Skills), true),
-            (&[Kind::Skills], Some(Kind::Agents), false),
-            (&[Kind::Agents], Some(Kind::Chains), false),
-            (&[Kind::Skills, Kind::Agents], Some(Kind::Agents), true),
-            (&[Kind::Skills, Kind::Agents], Some(Kind::Chains), false),
-            (&[], Some(Kind::Skills), false),
+            (&[EntryKind::Skills][..], Some(EntryKind::Skills), true),
+            (&[EntryKind::Skills], Some(EntryKind::Agents), false),
+            (&[EntryKind::Agents], Some(EntryKind::Chains), false),
+            (
+                &[EntryKind::Skills, EntryKind::Agents],
+                Some(EntryKind::Agents),
+                true,
+            ),
+            (
+                &[EntryKind::Skills, EntryKind::Agents],
+                Some(EntryKind::Chains),
+                false,
+            ),
+            (&[], Some(EntryKind::Skills), false),
             (&[], None, true),
-            (&[Kind::Skills], None, true),
+            (&[EntryKind::Skills], None, true),
         ] {
             let seen = pin(&digest, seen_as.iter().copied());
-            let pinned = Trust::Pinned {
+            let pinned = RootTrust::Pinned {
                 pins: Arc::new([("x.md".to_owned(), seen)].into()),
                 prefix: String::new(),
                 folders: Arc::default(),
@@ -343,27 +353,33 @@ mod tests {
 
     #[test]
     fn a_skill_is_judged_with_its_folder_and_without_those_of_other_skills() {
-        let file = |text: &str| Entry::File {
+        let file = |text: &str| FolderContentEntry::File {
             digest: Some(Digest::of(text.as_bytes())),
             executable: false,
         };
-        let own = pin_with_entry(&pin(&Digest::of(b"text"), [Kind::Skills]), &file("text"));
+        let own = pin_with_entry(
+            &pin(&Digest::of(b"text"), [EntryKind::Skills]),
+            &file("text"),
+        );
         let seen = [
-            ("r/a", Entry::Folder.pin()),
+            ("r/a", FolderContentEntry::Folder.pin()),
             ("r/a/SKILL.md", own.clone()),
             ("r/a/run.sh", file("run").pin()),
-            ("r/a/child", Entry::Folder.pin()),
+            ("r/a/child", FolderContentEntry::Folder.pin()),
             ("r/a/child/SKILL.md", own.clone()),
             ("r/a/childish", file("x").pin()),
             ("r/ab", file("beside").pin()),
-            ("r/old/SKILL.md", pin(&Digest::of(b"text"), [Kind::Skills])),
+            (
+                "r/old/SKILL.md",
+                pin(&Digest::of(b"text"), [EntryKind::Skills]),
+            ),
         ];
         let content = |entries: &[(&str, &str)]| {
             let entries = entries
                 .iter()
                 .map(|(path, text)| ((*path).to_owned(), file(text)));
             let own = [
-                (String::new(), Entry::Folder),
+                (String::new(), FolderContentEntry::Folder),
                 ("SKILL.md".to_owned(), file("text")),
             ];
             crate::folder_content::FolderContent {
@@ -374,7 +390,7 @@ mod tests {
         let whole: &[(&str, &str)] = &[("run.sh", "run"), ("childish", "x")];
         let said = |id: &str, a: crate::folder_content::FolderContent| {
             let folders = [("a", a), ("a/child", content(&[])), ("old", content(&[]))];
-            let pinned = Trust::Pinned {
+            let pinned = RootTrust::Pinned {
                 pins: Arc::new(
                     seen.clone()
                         .map(|(path, pin)| (path.to_owned(), pin))
@@ -388,10 +404,10 @@ mod tests {
                 &pinned,
                 &file,
                 Some(&Digest::of(b"text")),
-                Some(Kind::Skills),
+                Some(EntryKind::Skills),
             )
             .map(|(state, reason)| {
-                assert_eq!(state, State::Changed);
+                assert_eq!(state, EntryState::Changed);
                 reason.message
             })
         };
@@ -439,12 +455,12 @@ mod tests {
     fn what_settings_name_waits_while_they_are_not_as_seen() {
         let by = PathBuf::from("/p/.pi/settings.json");
         let judged = judge(
-            &Trust::NamedAnew { by },
+            &RootTrust::NamedAnew { by },
             "x/SKILL.md",
             Some(&Digest::of(b"text")),
-            Some(Kind::Skills),
+            Some(EntryKind::Skills),
         );
-        assert_eq!(judged.map(|(state, _)| state), Some(State::Changed));
+        assert_eq!(judged.map(|(state, _)| state), Some(EntryState::Changed));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use grove_catalog::state::State;
-use grove_skills::managing::Changed;
+use grove_catalog::state::EntryState;
+use grove_skills::managing::ChangeReport;
 use grove_spec::text::one_line;
 
 /// A change in words.
@@ -17,16 +17,21 @@ pub struct ChangeWords {
 
 impl ChangeWords {
     /// Words for a change by `action`; `shown` writes paths for the reader.
-    pub fn of(action: &'static str, changed: &Changed, shown: &dyn Fn(&Path) -> String) -> Self {
+    pub fn of(
+        action: &'static str,
+        changed: &ChangeReport,
+        shown: &dyn Fn(&Path) -> String,
+    ) -> Self {
         let file = shown(&changed.file);
         let name = one_line(&changed.name);
         let expected = match action {
-            "disable" => State::Disabled,
-            _ => State::Ok,
+            "disable" => EntryState::Disabled,
+            _ => EntryState::Ok,
         };
         // Grove uses one of two that share a name, so a copy may be shadowed: it is for another host.
-        let is_expected =
-            |state: State| state == expected || (action == "copy" && state == State::Shadowed);
+        let is_expected = |state: EntryState| {
+            state == expected || (action == "copy" && state == EntryState::Shadowed)
+        };
         let is_as_asked = changed.state.is_none_or(is_expected);
         let done = match (action, changed.changed) {
             (_, false) => format!("unchanged {file}"),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grove_exec::{Exit, Keeper, Order, StopTokens, Why};
+use grove_exec::{EndReason, Keeper, KeeperOrder, ProgramExit, StopTokens};
 use grove_fs::{FsError, atomic, files};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -133,10 +133,10 @@ impl DataCheck<'_> {
         let command = ["/proc/self/exe", DATA_CHECK].map(str::to_owned);
         let mut command = command.to_vec();
         command.push(file.to_string_lossy().into_owned());
-        let order = Order {
+        let order = KeeperOrder {
             command,
             limit_ms: MOST_MS,
-            ..Order::shell("", self.folder.to_path_buf(), mark)
+            ..KeeperOrder::shell("", self.folder.to_path_buf(), mark)
         };
         let mut output = Vec::new();
         let ran = self.keeper.run(&order, self.stop, |bytes| {
@@ -148,18 +148,18 @@ impl DataCheck<'_> {
             return Ok(said.faults);
         }
         Err(match (&end.report.why, &end.report.exit) {
-            (Why::Told, _) => DataCheckError::Stopped,
-            (Why::Done, exit) if !is_out_of_time(exit) => DataCheckError::Ended,
+            (EndReason::Told, _) => DataCheckError::Stopped,
+            (EndReason::Done, exit) if !is_out_of_time(exit) => DataCheckError::Ended,
             _ => DataCheckError::TooLong,
         })
     }
 }
 
 /// Returns true for a process that was ended by its limit on computing.
-fn is_out_of_time(exit: &Exit) -> bool {
+fn is_out_of_time(exit: &ProgramExit) -> bool {
     const KILLED: i32 = 9;
     const BEYOND_ITS_TIME: i32 = 24;
-    matches!(exit, Exit::Signal(KILLED | BEYOND_ITS_TIME))
+    matches!(exit, ProgramExit::Signal(KILLED | BEYOND_ITS_TIME))
 }
 
 /// Checks the data in a file and prints its faults. A process that is started for this does nothing else.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use grove_exec::{ExecError, Order, allowed_variables, end_marked};
+use grove_exec::{ExecError, KeeperOrder, allowed_variables, end_marked};
 use grove_fs::{FsError, atomic, files};
 use grove_plan::{CheckEnd, Delivered, EffectId, Outcome};
 use grove_spec::Digest;
@@ -70,7 +70,7 @@ impl Delivering<'_> {
     }
 
     /// Returns the command to run, with its input in a file.
-    fn order(&self, temporary: &Path) -> Result<Order, DeliveryError> {
+    fn order(&self, temporary: &Path) -> Result<KeeperOrder, DeliveryError> {
         let loaded = self.at.run;
         let on_complete = loaded.plan.on_complete.clone();
         let on_complete = on_complete.ok_or(DeliveryError::NotWaited)?;
@@ -87,12 +87,12 @@ impl Delivering<'_> {
         let folder = envelope.map(|envelope| envelope.folder);
         let folder = folder.filter(|folder| files::is_folder(folder));
         let folder = folder.unwrap_or_else(|| temporary.to_path_buf());
-        Ok(Order {
+        Ok(KeeperOrder {
             command,
             environment: allowed_variables(self.at.environment),
             limit_ms: on_complete.timeout_ms,
             grace_ms: GRACE_MS,
-            ..Order::shell("", folder, &self.at.mark())
+            ..KeeperOrder::shell("", folder, &self.at.mark())
         })
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use grove_plan::RunView;
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Environment, Library, Look, LookAgain, Parts, Request, Unsteady};
+use grove_skills::{Environment, Library, Look, Parts, Rediscover, Request, Unsteady};
 
 use crate::calling_child::CallingChild;
 use crate::data_check::{DATA_CHECK, check_data};
@@ -92,7 +92,7 @@ impl Engine {
         ServedHere::start(&self.environment)
     }
 
-    /// The environment.
+    /// Returns the environment of the engine.
     pub const fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -175,22 +175,22 @@ impl Engine {
     }
 
     /// Looks in the same way and acts on what was seen, again while a file turns out to be another than the one looked at.
-    pub(crate) fn look_until_steady<T, E: Unsteady>(
+    pub(crate) fn discover_until_fresh<T, E: Unsteady>(
         &self,
         there: Environment,
         request: Request,
         act: impl FnMut(&Look) -> Result<T, E>,
     ) -> Result<T, E> {
         match self.library_for(&there, &request) {
-            Some(mut library) => library.look_until_steady(act),
-            None => Library::new(there, request).look_until_steady(act),
+            Some(mut library) => library.discover_until_fresh(act),
+            None => Library::new(there, request).discover_until_fresh(act),
         }
     }
 
     /// The library of this process, if it sees what a request asks for; from then on it looks at that, too.
     fn library_for(&self, there: &Environment, request: &Request) -> Option<&LiveLibrary> {
         let library = self.library.as_deref()?;
-        let served = library.latest_look().request;
+        let served = library.latest_discovery().request;
         let same = Request {
             parts: request.parts,
             ..(*served).clone()
@@ -199,7 +199,7 @@ impl Engine {
             return None;
         }
         if !served.parts.agents || !served.parts.chains {
-            library.with(|library| library.look_for(Parts::ALL));
+            library.with(|library| library.set_parts(Parts::ALL));
         }
         Some(library)
     }

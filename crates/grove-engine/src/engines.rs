@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use crate::identity::new_run_id;
 use crate::program::{TrialError, try_program};
-use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, StopTokens};
+use grove_exec::{
+    KEEPER, Keeper, KeeperOrder, PROGRAMS, Program, ProgramCapabilities, ProgramExit, StopTokens,
+};
 use grove_fs::programs;
 use grove_model::Providers;
 use grove_plan::UnobservedCalls;
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
-use grove_spec::engine::Engine;
+use grove_spec::engine::EngineName;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
@@ -94,7 +96,7 @@ pub(crate) fn choose(
     if asked == NATIVE {
         return Ok(ChosenEngine::native());
     }
-    if let Some(Engine::Acp(command)) = Engine::of(asked) {
+    if let Some(EngineName::Acp(command)) = EngineName::of(asked) {
         return chosen_command(environment, asked, &command);
     }
     let Some(program) = Program::named(asked) else {
@@ -206,7 +208,7 @@ pub struct ProgramReport {
     pub trial: Option<ProgramTrial>,
     /// The capabilities of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub can: Option<Capabilities>,
+    pub can: Option<ProgramCapabilities>,
     /// Features of the program that stay on.
     pub not_switched_off: &'static [&'static str],
 }
@@ -280,7 +282,7 @@ pub fn report(environment: &Environment, try_each: bool) -> Result<EnginesReport
 impl ProgramReport {
     /// The capabilities that it lacks, in words.
     pub fn missing(&self) -> Vec<&'static str> {
-        self.can.map_or_else(Vec::new, Capabilities::missing)
+        self.can.map_or_else(Vec::new, ProgramCapabilities::missing)
     }
 }
 
@@ -347,7 +349,7 @@ async fn version(
     let home = environment.temporary.join(&mark);
     grove_fs::files::make_folder(&home).ok()?;
     let path = environment.variables.get("PATH")?.to_str()?;
-    let order = Order {
+    let order = KeeperOrder {
         command: vec![file.to_string_lossy().into_owned(), "--version".to_owned()],
         environment: vec![
             ("PATH".to_owned(), path.to_owned()),
@@ -355,12 +357,12 @@ async fn version(
         ],
         limit_ms,
         most_output: MOST_VERSION,
-        ..Order::shell("", home.clone(), &mark)
+        ..KeeperOrder::shell("", home.clone(), &mark)
     };
     let end = keeper.run(&order, &StopTokens::default(), |_| {}).await;
     let _ = grove_fs::files::remove_folder(&home);
     let end = end.ok()?;
-    if end.report.exit != Exit::Code(0) {
+    if end.report.exit != ProgramExit::Code(0) {
         return None;
     }
     let text = end.output.text();

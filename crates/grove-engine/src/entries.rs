@@ -2,7 +2,7 @@
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::{Entries, Entry};
-use grove_catalog::state::Reason;
+use grove_catalog::state::StateReason;
 
 use crate::error::EngineError;
 
@@ -35,7 +35,7 @@ pub fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), EngineError>
         return Ok(());
     }
     let (address, state) = (agents.address(agent), agent.state.as_str());
-    let why = Reason::joined(&agent.reasons);
+    let why = StateReason::joined(&agent.reasons);
     let error = EngineError::finding(format!("agent `{address}` is {state}: {why}"));
     let fixes = agent.reasons.iter().map(|reason| reason.fix.clone());
     Err(error.hints(fixes))

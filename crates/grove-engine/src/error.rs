@@ -8,7 +8,7 @@ use std::io;
 
 use grove_fs::FsError;
 use grove_fs::undo::UndoError;
-use grove_skills::Unsteady;
+use grove_skills::StaleRead;
 use grove_skills::exporting::ExportError;
 use grove_skills::managing::ManageError;
 use grove_skills::prompt::PromptError;
@@ -215,7 +215,7 @@ fn is_about_path(error: &FsError) -> bool {
 impl From<ManageError> for EngineError {
     fn from(error: ManageError) -> Self {
         let kind = match &error {
-            ManageError::Asked(..) => ErrorKind::Usage,
+            ManageError::BadRequest(..) => ErrorKind::Usage,
             ManageError::Refused(..) => ErrorKind::Finding,
             ManageError::Fs(_) => ErrorKind::Internal,
         };
@@ -230,10 +230,10 @@ impl From<PromptError> for EngineError {
     }
 }
 
-impl Unsteady for EngineError {
-    fn is_unsteady(&self) -> bool {
+impl StaleRead for EngineError {
+    fn is_stale(&self) -> bool {
         let error = self.error.downcast_ref::<PromptError>();
-        error.is_some_and(PromptError::is_unsteady)
+        error.is_some_and(PromptError::is_stale)
     }
 }
 

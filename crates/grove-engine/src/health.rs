@@ -3,7 +3,7 @@
 
 use crate::places::RunPlaces;
 use crate::waking::{Woken, wake};
-use grove_exec::{Liveness, Owner, Seen, marked_processes};
+use grove_exec::{Liveness, ProcessIdentity, SeenProcess, marked_processes};
 use grove_model::{KeySource, Provider};
 use grove_skills::Environment;
 use grove_spec::config::Settings;
@@ -118,7 +118,10 @@ impl RunsHealth {
 }
 
 /// Returns the health of the journal, and which of the runs that processes are marked with are over.
-fn journal(places: &RunPlaces, marked: &[(Seen, String)]) -> (Option<JournalHealth>, Vec<String>) {
+fn journal(
+    places: &RunPlaces,
+    marked: &[(SeenProcess, String)],
+) -> (Option<JournalHealth>, Vec<String>) {
     if !grove_fs::files::is_file(&places.journal()) {
         return (None, Vec::new());
     }
@@ -143,7 +146,7 @@ fn journal(places: &RunPlaces, marked: &[(Seen, String)]) -> (Option<JournalHeal
         let rows = store.outbox()?;
         let left = rows.into_iter().filter(|row| {
             let holder = row.holder.clone();
-            holder.is_some_and(|it| Owner(it).liveness() == Liveness::Gone)
+            holder.is_some_and(|it| ProcessIdentity(it).liveness() == Liveness::Gone)
         });
         let journal = JournalHealth {
             runs: store.count()?,

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use grove_exec::{Liveness, Owner};
+use grove_exec::{Liveness, ProcessIdentity};
 use grove_fs::FileId;
 use grove_plan::{EffectKind, NodeId, RunView};
 use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
-use grove_store::{LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
+use grove_store::{LoadedRun, OutboxRow, RunFilter, RunRow, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::calling_child::mark_of;
@@ -165,7 +165,7 @@ impl RunJournal {
                 Arc::clone(known.get_or_init(find))
             }
             KnownModels::Live(library) => {
-                let look = library.latest_look();
+                let look = library.latest_discovery();
                 let settings = &look.world.settings.settings;
                 Arc::new(ModelSettings::of(&self.environment, settings))
             }
@@ -214,10 +214,10 @@ impl RunJournal {
     }
 
     fn needs_recovery(&self) -> Result<bool, EngineError> {
-        let is_left = |row: &OpenRow| {
+        let is_left = |row: &OutboxRow| {
             let holder = row.holder.clone();
             let is_timer = row.effect.kind == EffectKind::Timer;
-            !is_timer && holder.is_none_or(|it| Owner(it).liveness() == Liveness::Gone)
+            !is_timer && holder.is_none_or(|it| ProcessIdentity(it).liveness() == Liveness::Gone)
         };
         Ok(self.store.outbox()?.iter().any(is_left))
     }

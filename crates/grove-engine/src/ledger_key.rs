@@ -1,7 +1,7 @@
 //! The key with which this installation signs the ends of runs.
 
 use grove_fs::FsError;
-use grove_fs::spot::Spot;
+use grove_fs::file_place::FilePlace;
 use grove_store::{SigningKey, Store, StoreError};
 
 use crate::places::RunPlaces;
@@ -79,7 +79,7 @@ impl RunPlaces {
                 path: path.clone(),
                 problem: "could not be created: the system has no random data",
             })?;
-            let made = grove_fs::atomic::create_at(&Spot::at(&path)?, &seed, Some(0o600));
+            let made = grove_fs::atomic::create_at(&FilePlace::at(&path)?, &seed, Some(0o600));
             // Another process may have made a key meanwhile: then that one is used.
             if made.is_err() && !grove_fs::files::is_there(&path) {
                 made?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use grove_exec::{Keeper, Order, StopTokens};
+use grove_exec::{Keeper, KeeperOrder, StopTokens};
 use grove_fs::{FsError, files};
 use grove_model::{Secret, ToolDefinition};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, Tool};
@@ -279,7 +279,7 @@ impl McpTools {
                 Ok(ToolResult::failed(error.message.into_owned()))
             }
             Err(error) => {
-                let is_ended = running.stop.is_told();
+                let is_ended = running.stop.is_stopped();
                 // The next call of a tool starts the server anew.
                 *slot = None;
                 Err(if is_ended {
@@ -322,12 +322,12 @@ impl McpPlace {
             environment.retain(|(known, _)| known != name);
             environment.push((name.clone(), value.reveal().to_owned()));
         }
-        let order = Order {
+        let order = KeeperOrder {
             command,
             environment,
             limit_ms: LONGEST_LIFE_MS,
             most_output: u64::MAX,
-            ..Order::shell("", self.work.clone(), &self.mark)
+            ..KeeperOrder::shell("", self.work.clone(), &self.mark)
         };
         let (stop, written) = (StopTokens::default(), Arc::new(AtomicUsize::new(0)));
         let (mut feed, output) = tokio::io::duplex(64 << 10);
@@ -338,7 +338,7 @@ impl McpPlace {
                 let on_output = |bytes: &[u8]| {
                     let before = written.fetch_add(bytes.len(), Ordering::Relaxed);
                     if before.saturating_add(bytes.len()) > MOST_WRITTEN {
-                        stop.tell(true);
+                        stop.stop(true);
                     } else {
                         let _ = sent.send(bytes.to_vec());
                     }

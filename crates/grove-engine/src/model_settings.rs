@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use crate::mcp::McpServer;
 use crate::model_choice::NoModel;
 use grove_exec::PROGRAMS;
-use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret};
+use grove_model::{KeySource, KnownModel, ModelApi, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
-use grove_skills::{Environment, Parts, Request, World};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, World};
 use grove_spec::Digest;
 use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings};
 
@@ -68,9 +68,9 @@ impl ModelSettings {
 
     /// The settings of an environment; reads its configuration.
     pub fn find(environment: &Environment) -> Self {
-        let nothing = Request {
-            parts: Parts::NOTHING,
-            ..Request::default()
+        let nothing = DiscoveryRequest {
+            parts: DiscoveryParts::NOTHING,
+            ..DiscoveryRequest::default()
         };
         let world = World::find(&std::sync::Arc::new(environment.clone()), &nothing);
         Self::of(environment, &world.settings.settings)
@@ -149,7 +149,7 @@ impl ModelSettings {
 }
 
 /// The engines that can ask a provider with an interface, in a sentence.
-fn engines_for(api: Api) -> String {
+fn engines_for(api: ModelApi) -> String {
     let programs = PROGRAMS.iter().filter(|it| it.speaks(api.word()));
     let names = std::iter::once("native").chain(programs.map(|program| program.name));
     let names: Vec<String> = names.map(|name| format!("`--engine {name}`")).collect();
@@ -160,7 +160,7 @@ fn engines_for(api: Api) -> String {
 }
 
 fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Provider {
-    let api = Api::of_word(&entry.api).unwrap_or(Api::Anthropic);
+    let api = ModelApi::of_word(&entry.api).unwrap_or(ModelApi::Anthropic);
     Provider {
         name: name.to_owned(),
         api,

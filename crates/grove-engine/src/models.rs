@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grove_exec::{ExecError, Exit, Keeper, Order, Program, StopTokens};
+use grove_exec::{ExecError, Keeper, KeeperOrder, Program, ProgramExit, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::{FsError, files};
 use grove_model::{
-    Api, AskSettings, FoundModel, HttpModel, KeyError, KeySource, ModelClient, Network, Places,
-    Player, Provider, Providers, Recorder, RecordingSink, Relay, ReplayError, Secret, Tape,
-    Thinking,
+    AskSettings, FoundModel, HttpModel, KeyError, KeySource, ModelApi, ModelClient, Network,
+    Provider, Providers, Recorder, RecordingPlaceholders, RecordingPlayer, RecordingSink, Relay,
+    ReplayError, Secret, SharedRecording, Thinking,
 };
 use grove_plan::{Cause, ModelFailure};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub(crate) enum RecordingError {
     #[error("{}", with_causes(.0))]
     Files(#[from] FsError),
     #[error(transparent)]
-    Tape(#[from] ReplayError),
+    SharedRecording(#[from] ReplayError),
 }
 
 /// The reason why there is no key.
@@ -83,9 +83,12 @@ enum KeyCommandError {
     NotStarted(String),
 }
 
-fn tape_in(file: &Path, strict: bool) -> Result<Tape, RecordingError> {
+fn tape_in(file: &Path, strict: bool) -> Result<SharedRecording, RecordingError> {
     let bytes = files::read_bounded(file, MOST_RECORDED)?;
-    Ok(Tape::read(BufReader::new(bytes.as_slice()), strict)?)
+    Ok(SharedRecording::read(
+        BufReader::new(bytes.as_slice()),
+        strict,
+    )?)
 }
 
 pub(crate) struct ModelSource {
@@ -115,7 +118,7 @@ pub struct NotSpoken {
     /// The name of the provider.
     pub provider: String,
     /// The interface that the provider speaks.
-    pub api: Api,
+    pub api: ModelApi,
 }
 
 /// Finds out where an agent program is to ask for a model. A name that no provider here has is the program's own, and so is
@@ -148,7 +151,7 @@ pub(crate) fn named_model<'a>(
     }
     match providers.find_where(name, parent, can_ask) {
         Ok(found) => Ok(NamedModel::OfProvider(found)),
-        Err(_) => match providers.that_lists(name) {
+        Err(_) => match providers.listing_model(name) {
             Some(provider) if !can_ask(provider) => Err(not_spoken(provider)),
             _ => Ok(NamedModel::OfProgram),
         },
@@ -172,7 +175,7 @@ pub(crate) struct Models {
     keeper: Keeper,
     keys: Mutex<BTreeMap<String, Arc<OnceCell<Option<Secret>>>>>,
     /// The recordings in use, the newest last: the run, the file and the tape.
-    tapes: Mutex<Vec<(String, PathBuf, Arc<Tape>)>>,
+    tapes: Mutex<Vec<(String, PathBuf, Arc<SharedRecording>)>>,
 }
 
 impl Models {
@@ -200,7 +203,7 @@ impl Models {
         name: &str,
         idle: Option<Duration>,
         recording: Option<&Recording>,
-        places: &Places,
+        places: &RecordingPlaceholders,
     ) -> Result<ModelSource, Cause> {
         if let Some(Recording::Replay { file, strict }) = recording {
             let player = self.player(file, *strict, places).map_err(Cause::input)?;
@@ -245,7 +248,7 @@ impl Models {
         program: &Program,
         name: &str,
         recording: Option<&Recording>,
-        places: &Places,
+        places: &RecordingPlaceholders,
     ) -> Result<ProgramModel, Cause> {
         if let Some(Recording::Replay { file, strict }) = recording
             && let Some(api) = self.api_of(program, name)
@@ -287,15 +290,20 @@ impl Models {
     }
 
     /// Returns the interface in which a program is answered from a recording: that of the model's provider, else its usual one.
-    fn api_of(&self, program: &Program, name: &str) -> Option<Api> {
+    fn api_of(&self, program: &Program, name: &str) -> Option<ModelApi> {
         let found = self.providers.find(name, None).ok();
         let api = found.map(|found| found.provider.api.word());
         let api = api.filter(|api| program.speaks(api));
-        Api::of_word(api.or(program.apis.first().copied())?)
+        ModelApi::of_word(api.or(program.apis.first().copied())?)
     }
 
     /// Returns a player of a recording. All children of a run share one tape.
-    fn player(&self, file: &Path, strict: bool, places: &Places) -> Result<Player, RecordingError> {
+    fn player(
+        &self,
+        file: &Path,
+        strict: bool,
+        places: &RecordingPlaceholders,
+    ) -> Result<RecordingPlayer, RecordingError> {
         let run = places.run_ids.last().cloned().unwrap_or_default();
         let mut tapes = self
             .tapes
@@ -303,14 +311,14 @@ impl Models {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let known = tapes.iter().find(|it| it.0 == run && it.1 == file);
         if let Some((.., tape)) = known {
-            return Ok(Player::new(Arc::clone(tape), places.clone()));
+            return Ok(RecordingPlayer::new(Arc::clone(tape), places.clone()));
         }
         let tape = Arc::new(tape_in(file, strict)?);
         if tapes.len() >= MOST_TAPES {
             tapes.remove(0);
         }
         tapes.push((run, file.to_path_buf(), Arc::clone(&tape)));
-        Ok(Player::new(tape, places.clone()))
+        Ok(RecordingPlayer::new(tape, places.clone()))
     }
 
     /// Returns every key that is known here, of any provider: a child may come by keys that it does not ask with. A key that a
@@ -387,12 +395,12 @@ impl Models {
     }
 
     async fn run(&self, words: Vec<String>) -> Result<Vec<u8>, KeyCommandError> {
-        let order = Order {
+        let order = KeeperOrder {
             command: words,
             environment: self.variables.clone().into_iter().collect(),
             limit_ms: 30_000,
             most_output: MOST_KEY,
-            ..Order::shell("", "/".into(), "key")
+            ..KeeperOrder::shell("", "/".into(), "key")
         };
         let mut printed = Vec::new();
         let never = StopTokens::default();
@@ -400,10 +408,10 @@ impl Models {
             printed.extend_from_slice(bytes);
         });
         match end.await?.report.exit {
-            Exit::Code(0) => Ok(printed),
-            Exit::Code(code) => Err(KeyCommandError::Code(code)),
-            Exit::Signal(signal) => Err(KeyCommandError::Signal(signal)),
-            Exit::NotStarted(why) => Err(KeyCommandError::NotStarted(why)),
+            ProgramExit::Code(0) => Ok(printed),
+            ProgramExit::Code(code) => Err(KeyCommandError::Code(code)),
+            ProgramExit::Signal(signal) => Err(KeyCommandError::Signal(signal)),
+            ProgramExit::NotStarted(why) => Err(KeyCommandError::NotStarted(why)),
         }
     }
 }

@@ -8,7 +8,7 @@ mod fork;
 use std::sync::Arc;
 
 use grove_model::{
-    Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
+    MessageBlock, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
 use grove_plan::{Cause, EffectId, EffectKind, Fact, Finish, ModelFailure, Outcome, Turn, Usage};
 use serde_json::Value;
@@ -90,7 +90,7 @@ impl LoopedChild<'_> {
             if let Some(finish) = self.finished(&conversation) {
                 return Ok(conversation.end(finish));
             }
-            if self.driven.stop.is_told() {
+            if self.driven.stop.is_stopped() {
                 return Ok(conversation.end(Finish::Interrupted));
             }
             if let Some(turns) = conversation.too_long(tools) {
@@ -309,9 +309,9 @@ pub(crate) struct GivenCall<'a> {
     pub(crate) input: &'a Value,
 }
 
-pub(crate) fn calls_of(blocks: &[Block]) -> impl Iterator<Item = GivenCall<'_>> {
+pub(crate) fn calls_of(blocks: &[MessageBlock]) -> impl Iterator<Item = GivenCall<'_>> {
     blocks.iter().filter_map(|block| match block {
-        Block::ToolUse { id, name, input } => Some(GivenCall {
+        MessageBlock::ToolUse { id, name, input } => Some(GivenCall {
             id,
             tool: name,
             input,

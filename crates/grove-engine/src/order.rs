@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::models::Recording;
 use grove_plan::{Request, parse_request};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{self, Step};
+use grove_spec::chain::{self, ChainStep};
 use serde_json::Value;
 
 use crate::error::EngineError;
@@ -16,7 +16,7 @@ pub struct RunOrder {
     /// The request, in the format `grove.request/1`.
     pub request: Request,
     /// Its steps; none for a saved chain, whose steps are in a file.
-    pub steps: Option<Vec<Step>>,
+    pub steps: Option<Vec<ChainStep>>,
     /// True if its steps can name one another's answers.
     pub is_chain: bool,
     /// The largest number of tasks in a step; none for the configuration's.
@@ -68,7 +68,11 @@ impl RunOrder {
     }
 
     /// An order for steps in sequence; `task` is `{task}` in their texts.
-    pub fn of_steps(steps: Vec<Step>, task: String, is_chain: bool) -> Result<Self, EngineError> {
+    pub fn of_steps(
+        steps: Vec<ChainStep>,
+        task: String,
+        is_chain: bool,
+    ) -> Result<Self, EngineError> {
         if is_chain {
             let wrong = chain::wrong_references(&steps);
             if !wrong.is_empty() {
@@ -88,17 +92,17 @@ impl RunOrder {
 
     /// An order for one agent and its task.
     pub fn of_task(agent: &str, task: &str) -> Self {
-        let step = chain::Task {
+        let step = chain::ChainTask {
             agent: agent.to_owned(),
             task: Some(task.to_owned()),
-            ..chain::Task::default()
+            ..chain::ChainTask::default()
         };
         Self {
             request: Request {
                 task: task.to_owned(),
                 ..Request::default()
             },
-            steps: Some(vec![Step::One(Box::new(step))]),
+            steps: Some(vec![ChainStep::One(Box::new(step))]),
             ..Self::default()
         }
     }

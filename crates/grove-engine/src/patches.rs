@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::controlling::no_such_child;
 use grove_exec::{AppliedPatch, Git, GitError};
-use grove_fs::undo::{After, Recording, StagedEntries};
+use grove_fs::undo::{PathAfter, StagedEntries, UndoRecording};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
@@ -273,14 +273,14 @@ fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<Applied
 
 /// The state of a repository before patches are applied to it, so that applying can be undone.
 struct KeptForUndo {
-    recording: Recording,
+    recording: UndoRecording,
     staged: Vec<StagedEntries>,
 }
 
 impl KeptForUndo {
     fn new(environment: &Environment, run: &str) -> Self {
         Self {
-            recording: Recording::new(Some(&environment.state), format!("runs apply {run}")),
+            recording: UndoRecording::new(Some(&environment.state), format!("runs apply {run}")),
             staged: Vec::new(),
         }
     }
@@ -305,7 +305,9 @@ impl KeptForUndo {
             .iter()
             .flat_map(|(folder, paths)| paths.iter().map(|path| folder.join(path)));
         let files: Vec<PathBuf> = files.collect();
-        let changes = files.iter().map(|file| (file.as_path(), After::Unknown));
+        let changes = files
+            .iter()
+            .map(|file| (file.as_path(), PathAfter::Unknown));
         self.recording.keep(&changes.collect::<Vec<_>>())?;
         for (repository, paths) in all {
             let paths: Vec<String> = paths.into_iter().collect();

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    Heard, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
-    Report, StopTokens, Why, verdict,
+    EndReason, KeeperOrder, KeeperReport, Launch, Program, ProgramEvent, ProgramProvider,
+    ProgramState, ProgramTask, ProgramVerdict, StopTokens, verdict,
 };
 use grove_fs::{FsError, atomic};
 use grove_model::Secret;
@@ -161,7 +161,7 @@ impl ProgramChild<'_> {
         };
         let mut heard = reader.finish(&mut on_event);
         // A program that was ended because it said that it is done has ended by its own word.
-        heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !stop.is_told();
+        heard.ended_by_word |= heard.is_over && keeper_stop.is_stopped() && !stop.is_stopped();
         let left = folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = program.usage_left(&left).unwrap_or(heard.usage);
@@ -191,7 +191,7 @@ impl ProgramChild<'_> {
             Finish::Failed(cause)
         } else if let Some(question) = said.asked {
             Finish::Asked(question)
-        } else if said.structured.is_some() && end.report.why == Why::Done {
+        } else if said.structured.is_some() && end.report.why == EndReason::Done {
             // The data that was asked for is there, so its last words do not matter.
             Finish::Answered
         } else {
@@ -200,7 +200,7 @@ impl ProgramChild<'_> {
         Ok(ChildEnd::of(finish, heard.text).with_value(said.structured))
     }
 
-    fn finish_of(&self, heard: &Heard, report: &Report, complaint: &str) -> Finish {
+    fn finish_of(&self, heard: &ProgramState, report: &KeeperReport, complaint: &str) -> Finish {
         match verdict(heard, report) {
             ProgramVerdict::Answered => Finish::Answered,
             ProgramVerdict::Interrupted => Finish::Interrupted,
@@ -208,7 +208,7 @@ impl ProgramChild<'_> {
                 limit_ms: self.limit_ms(),
             }),
             // A program that was told to stop was stopped, however it ends.
-            _ if self.driven.stop.is_told() => Finish::Interrupted,
+            _ if self.driven.stop.is_stopped() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
             }
@@ -268,12 +268,12 @@ impl ProgramChild<'_> {
         grove_fs::files::make_closed_folder(&of.folder)?;
         let launch = of.program.launch(&task);
         let environment = prepared(&launch, of.environment.clone())?;
-        let order = Order {
+        let order = KeeperOrder {
             command: launch.whole_command(&self.complaints()),
             environment,
             limit_ms: self.limit_ms(),
             most_output: MOST_OUTPUT,
-            ..Order::shell("", work_folder.to_path_buf(), &self.driven.toolbox.mark)
+            ..KeeperOrder::shell("", work_folder.to_path_buf(), &self.driven.toolbox.mark)
         };
         Ok(Ordered { launch, order })
     }
@@ -294,7 +294,7 @@ impl ProgramChild<'_> {
             Some(relay) => {
                 let told = [self.driven.told.system.clone(), self.talk.message.clone()];
                 let metered = Metered {
-                    relay: relay.clone().telling(told.clone()),
+                    relay: relay.clone().with_told(told.clone()),
                     driven: Arc::clone(self.driven),
                     has_budget: self.of.has_budget,
                     told,
@@ -324,7 +324,7 @@ impl ProgramChild<'_> {
     async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
         hold.cancelled().await;
         tokio::time::sleep(MOST_WAITING).await;
-        self.driven.stop.tell(false);
+        self.driven.stop.stop(false);
         std::future::pending().await
     }
 
@@ -362,7 +362,7 @@ impl ProgramChild<'_> {
     }
 
     /// Records the usage that the program reports, which is not checked by a meter.
-    async fn record_usage(&self, heard: &Heard) -> Result<(), NotOurs> {
+    async fn record_usage(&self, heard: &ProgramState) -> Result<(), NotOurs> {
         let counts = Usage {
             reasoning_in_output: false,
             ..heard.usage
@@ -387,7 +387,7 @@ impl ProgramChild<'_> {
 /// A program's launch, and the order by which the keeper carries it out.
 struct Ordered {
     launch: Launch,
-    order: Order,
+    order: KeeperOrder,
 }
 
 /// Writes the files of a launch, and returns the environment with what it sets.
@@ -413,14 +413,14 @@ async fn end_whoever_lingers(
         tokio::select! {
             // A program that says something gets the whole time again.
             Ok(()) = over.changed() => {}
-            () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.tell(false),
+            () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.stop(false),
             else => std::future::pending().await,
         }
     }
 }
 
 /// Takes the failure of a provider from the meter, in the words of the program if it has any.
-fn believe_the_meter(heard: &mut Heard, reading: &MeterReading) {
+fn believe_the_meter(heard: &mut ProgramState, reading: &MeterReading) {
     if let Some((failure, message)) = &reading.failure {
         let said = heard.failure.take().map(|(_, said)| said);
         let said = said.filter(|said| !said.is_empty());

@@ -1,7 +1,7 @@
 //! Taking old runs away.
 
 use grove_exec::now;
-use grove_skills::{Parts, Request, World};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, World};
 use grove_store::{RunFilter, RunRow};
 
 use crate::error::EngineError;
@@ -68,9 +68,9 @@ impl RunJournal {
     }
 
     fn keep_days(&self) -> u64 {
-        let nothing = Request {
-            parts: Parts::NOTHING,
-            ..Request::default()
+        let nothing = DiscoveryRequest {
+            parts: DiscoveryParts::NOTHING,
+            ..DiscoveryRequest::default()
         };
         let world = World::find(&std::sync::Arc::new(self.environment.clone()), &nothing);
         world.settings.settings.run_keep_days.value

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use grove_exec::{Held, KEEPER, Keeper, Order, Sandbox, Seclusion, StopTokens};
+use grove_exec::{
+    EnforcedRestriction, KEEPER, Keeper, KeeperOrder, Sandbox, Seclusion, StopTokens,
+};
 use grove_plan::Plan;
 use grove_skills::Environment;
 
@@ -28,7 +30,9 @@ pub(crate) fn check(environment: &Environment, plan: &Plan) -> Result<(), Engine
         ));
     }
     let held = held_here(environment)?;
-    let missing = Held::ALL.into_iter().filter(|it| !held.contains(it));
+    let missing = EnforcedRestriction::ALL
+        .into_iter()
+        .filter(|it| !held.contains(it));
     let missing: Vec<String> = missing.map(|it| it.to_string()).collect();
     if missing.is_empty() {
         return Ok(());
@@ -37,10 +41,10 @@ pub(crate) fn check(environment: &Environment, plan: &Plan) -> Result<(), Engine
 }
 
 /// Returns what the kernel holds of a command that does nothing.
-fn held_here(environment: &Environment) -> Result<Vec<Held>, EngineError> {
+fn held_here(environment: &Environment) -> Result<Vec<EnforcedRestriction>, EngineError> {
     let keeper = Keeper::this_program(KEEPER).map_err(EngineError::internal)?;
     let variables = passed_on(environment);
-    let order = Order {
+    let order = KeeperOrder {
         command: vec!["/bin/sh".to_owned(), "-c".to_owned(), ":".to_owned()],
         sandbox: Some(Sandbox {
             writes: Vec::new(),
@@ -48,7 +52,7 @@ fn held_here(environment: &Environment) -> Result<Vec<Held>, EngineError> {
         }),
         environment: variables,
         limit_ms: 10_000,
-        ..Order::shell("", PathBuf::from("/"), "sandbox")
+        ..KeeperOrder::shell("", PathBuf::from("/"), "sandbox")
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

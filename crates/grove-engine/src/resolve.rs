@@ -21,8 +21,8 @@ use grove_plan::{
     Request as RunRequest, TreeLimits, Work, begin_with_earlier_work, lay_out,
 };
 use grove_skills::run_rules::RunRules;
-use grove_skills::{Environment, Look, Parts, Request, Scope, Unsteady as _};
-use grove_spec::chain::Step;
+use grove_skills::{DiscoveryParts, Environment, Look, OwnerScope, Request, Unsteady as _};
+use grove_spec::chain::ChainStep;
 use grove_spec::config::Settings;
 use grove_spec::{Diagnostic, Digest};
 use serde_json::json;
@@ -258,17 +258,17 @@ fn look_for_children(
         working: folder.to_path_buf(),
         ..environment.clone()
     };
-    let request = Request {
-        parts: Parts {
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts {
             chains: asked.chain_name.is_some(),
-            ..Parts::PROMPTS
+            ..DiscoveryParts::PROMPTS
         },
         scope: match asked.agent_scope {
-            Some(AgentScope::User) => Scope::User,
-            Some(AgentScope::Project) => Scope::Project,
-            Some(AgentScope::Both) | None => Scope::Both,
+            Some(AgentScope::User) => OwnerScope::User,
+            Some(AgentScope::Project) => OwnerScope::Project,
+            Some(AgentScope::Both) | None => OwnerScope::Both,
         },
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let launch = match (above, order.session.as_deref()) {
         (Some(above), _) => Launch::Child(&above.parent),
@@ -279,7 +279,7 @@ fn look_for_children(
     let forked = forked.map_or_else(OnceCell::new, OnceCell::from);
     let worktrees = Worktrees::new(order.include_changes);
     let approving = Approving::new(environment, &order.approve);
-    engine.look_until_steady(there, request, |look| {
+    engine.discover_until_fresh(there, request, |look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
         let resolver = ChildResolver {
             engine,
@@ -489,7 +489,7 @@ fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<Engi
     }
     // An unsteady error is returned as it is, because its caller can look again.
     let (_, first) = wrong.into_iter().next()?;
-    if is_one || first.is_unsteady() {
+    if is_one || first.is_stale() {
         return Some(first);
     }
     let said = said.iter().map(|(message, steps)| match steps.as_slice() {
@@ -500,7 +500,7 @@ fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<Engi
     Some(first.saying(message, hints))
 }
 
-fn names_of(step: &Step) -> String {
+fn names_of(step: &ChainStep) -> String {
     let names: Vec<&str> = step
         .tasks()
         .iter()
@@ -509,7 +509,7 @@ fn names_of(step: &Step) -> String {
     names.join(" + ")
 }
 
-fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, EngineError> {
+fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;
     let steps = chain.file().map(|chain| chain.steps.clone());

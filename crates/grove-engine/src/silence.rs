@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use grove_exec::{Liveness, Owner};
+use grove_exec::{Liveness, ProcessIdentity};
 use grove_plan::EffectKind;
 
 use crate::error::EngineError;
@@ -23,7 +23,7 @@ impl RunJournal {
             .into_iter()
             .filter(|row| row.effect.kind == EffectKind::Start);
         let mut holders = starts.filter_map(|row| row.holder);
-        let alive = holders.find(|it| Owner(it.clone()).liveness() == Liveness::Alive);
+        let alive = holders.find(|it| ProcessIdentity(it.clone()).liveness() == Liveness::Alive);
         Ok(alive.map(|it| it.pid))
     }
 

@@ -2,11 +2,11 @@
 
 use grove_catalog::eligibility::entry_with_values;
 use grove_model::Secret;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_spec::variables::is_refused;
 
 /// Returns what the configuration gives a skill: its variables, and its key under the name that the skill says.
-pub(crate) fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
+pub(crate) fn variables_of(look: &Discovery, at: usize) -> Vec<(String, Secret)> {
     let Some(skill) = look.snapshot.skills.get(at) else {
         return Vec::new();
     };

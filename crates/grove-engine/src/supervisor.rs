@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Git, KEEPER, Keeper, Liveness, Owner, StopTokens, now};
+use grove_exec::{Git, KEEPER, Keeper, Liveness, ProcessIdentity, StopTokens, now};
 use grove_fs::lock::Lock;
 use grove_model::AskSettings;
 use grove_plan::{Attempt, EffectId, EffectKind, Fact, Holder, Outcome};
 use grove_skills::Environment;
-use grove_store::{OpenRow, Store};
+use grove_store::{OutboxRow, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +73,7 @@ struct EffectOfRun {
 }
 
 impl EffectOfRun {
-    fn of(row: &OpenRow) -> Self {
+    fn of(row: &OutboxRow) -> Self {
         Self::new(&row.run, row.effect.clone())
     }
 
@@ -141,7 +141,7 @@ impl Supervisor {
             engine: Arc::new(Engine::over(journal)),
             store,
             places,
-            owner: Owner::this_process().0,
+            owner: ProcessIdentity::this_process().0,
             surroundings,
             is_sandboxed: settings.is_sandboxed,
             mcp: settings.mcp,
@@ -273,13 +273,13 @@ impl Shared {
             let node = loaded.state.nodes.get(&key.effect.of.node);
             let is_wanted = node.is_none_or(|node| node.next.is_some());
             if let Some(running) = self.running().get(&key).filter(|_| !is_wanted) {
-                running.handles.stop.tell(false);
+                running.handles.stop.stop(false);
             }
         }
     }
 
     /// Takes the free effects of one run. `asked` is true if this very run was asked for.
-    fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
+    fn take_free(self: &Arc<Self>, rows: &[OutboxRow], asked: bool) {
         // A child is taken before the messages that are sent to it.
         let (sends, others): (Vec<_>, Vec<_>) = rows
             .iter()
@@ -309,21 +309,22 @@ impl Shared {
     }
 
     /// Returns true if this process may stop a child: it drives the child, or no living process does.
-    fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
+    fn may_stop(&self, stop: &OutboxRow, rows: &[OutboxRow]) -> bool {
         let start = start_of(&stop.effect.of);
         let start = rows.iter().find(|row| row.effect == start);
         let holder = start.and_then(|start| start.holder.clone());
-        holder
-            .is_none_or(|holder| holder == self.owner || Owner(holder).liveness() == Liveness::Gone)
+        holder.is_none_or(|holder| {
+            holder == self.owner || ProcessIdentity(holder).liveness() == Liveness::Gone
+        })
     }
 
-    fn forget_what_is_closed(&self, run: &str, rows: &[OpenRow]) {
+    fn forget_what_is_closed(&self, run: &str, rows: &[OutboxRow]) {
         let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
         self.running().retain(|of, running| {
             let may_be_left = matches!(of.effect.kind, EffectKind::Timer | EffectKind::Verify);
             let is_over = of.run == run && may_be_left && !is_open(&of.effect);
             if is_over {
-                running.handles.stop.tell(true);
+                running.handles.stop.stop(true);
             }
             !is_over
         });
@@ -332,14 +333,14 @@ impl Shared {
     /// Returns true if this supervisor may drive a run. One with other surroundings is left to a supervisor that has them; but
     /// if it is asked for here and no other one came in time, it is driven with what there is. A run whose surroundings are
     /// not known is taken, so that it ends with the reason.
-    fn may_drive(&self, row: &OpenRow, asked: bool) -> bool {
+    fn may_drive(&self, row: &OutboxRow, asked: bool) -> bool {
         let is_late = row.epoch > 0 || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS;
         let wanted = row.surroundings.as_ref();
         (asked && is_late) || wanted.is_none_or(|wanted| *wanted == self.surroundings)
     }
 
     /// Takes an effect in a task of its own. Its lease is not waited for, so that leases of many runs are written together.
-    fn take(self: &Arc<Self>, row: OpenRow) {
+    fn take(self: &Arc<Self>, row: OutboxRow) {
         let handles = EffectHandles::default();
         let key = EffectOfRun::of(&row);
         let running = RunningEffect {
@@ -394,7 +395,7 @@ impl Shared {
 
     /// Makes this process the holder of an effect, and returns the epoch; none if another process was first, or the effect is
     /// not open any more. A timer has no holder.
-    async fn lease(&self, row: &OpenRow) -> Option<u32> {
+    async fn lease(&self, row: &OutboxRow) -> Option<u32> {
         let epoch = row.epoch.saturating_add(1);
         if row.effect.kind == EffectKind::Timer {
             return Some(epoch);

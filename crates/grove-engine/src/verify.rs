@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, GitError, GuardedRepository, Held, Order, Report, Sandbox, Seclusion, Why,
-    allowed_variables, now,
+    EndReason, EnforcedRestriction, GitError, GuardedRepository, KeeperOrder, ProgramExit, Report,
+    Sandbox, Seclusion, allowed_variables, now,
 };
 use grove_fs::FsError;
 use grove_fs::stamp::{self, Stamp};
@@ -76,7 +76,7 @@ impl<'a> Verifying<'a> {
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
             };
-            if self.at.stop.is_told() {
+            if self.at.stop.is_stopped() {
                 break;
             }
             let changed = prepared.changed_file();
@@ -98,7 +98,7 @@ impl<'a> Verifying<'a> {
             });
         }
         let _ = grove_fs::files::remove_folder(&self.temporary);
-        (!self.at.stop.is_told()).then_some(checked)
+        (!self.at.stop.is_stopped()).then_some(checked)
     }
 
     /// Finds the files that the commands rely on. If the child changed some that it must not decide about, another working
@@ -194,7 +194,7 @@ impl<'a> Verifying<'a> {
                 ..scene.seclusion.clone()
             }),
         };
-        let order = Order {
+        let order = KeeperOrder {
             command: pinned.map_or_else(
                 || check.command.clone(),
                 |tree| tree.redirected(&check.command),
@@ -203,7 +203,7 @@ impl<'a> Verifying<'a> {
             limit_ms: check.timeout_ms.unwrap_or(USUAL_TIME_MS),
             grace_ms: GRACE_MS,
             sandbox: Some(sandbox),
-            ..Order::shell("", folder.clone(), &self.at.mark())
+            ..KeeperOrder::shell("", folder.clone(), &self.at.mark())
         };
         let began = now().boot;
         let is_below = folder.starts_with(top) && !has_parents(check.cwd.as_deref());
@@ -264,10 +264,10 @@ enum PrepareError {
 /// Returns the end of a command as verdicts have it.
 pub(crate) fn end_of(report: Report) -> CheckEnd {
     match (report.why, report.exit) {
-        (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
-        (Why::TimedOut, _) => CheckEnd::TimedOut,
-        (_, Exit::Code(code)) => CheckEnd::Code(code),
-        (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
+        (_, ProgramExit::NotStarted(why)) => CheckEnd::NotStarted(why),
+        (EndReason::TimedOut, _) => CheckEnd::TimedOut,
+        (_, ProgramExit::Code(code)) => CheckEnd::Code(code),
+        (_, ProgramExit::Signal(signal)) => CheckEnd::Signal(signal),
     }
 }
 
@@ -284,7 +284,7 @@ fn result(
     end: CheckEnd,
     milliseconds: u64,
     printed: &[u8],
-    held: &[Held],
+    held: &[EnforcedRestriction],
 ) -> CheckResult {
     let held: Vec<String> = held.iter().map(ToString::to_string).collect();
     CheckResult {

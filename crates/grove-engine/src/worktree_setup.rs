@@ -7,7 +7,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use grove_exec::{Bringing, ExecError, Exit, GitError, Order, Why, allowed_variables};
+use grove_exec::{
+    ExecError, GitError, KeeperOrder, LinkOrCopy, ProgramExit, Why, allowed_variables,
+};
 use grove_fs::{FsError, atomic, files};
 use grove_plan::SetupHook;
 use grove_spec::duration;
@@ -78,7 +80,10 @@ impl SettingUp<'_> {
         let setup = &self.tree.plan.setup;
         let mut synthetic = blocking(|| {
             let mut brought = Vec::new();
-            for (paths, how) in [(&setup.link, Bringing::Link), (&setup.copy, Bringing::Copy)] {
+            for (paths, how) in [
+                (&setup.link, LinkOrCopy::Link),
+                (&setup.copy, LinkOrCopy::Copy),
+            ] {
                 for path in paths {
                     brought.extend(self.bring(path, how)?);
                 }
@@ -97,7 +102,7 @@ impl SettingUp<'_> {
     }
 
     /// Links or copies something of the repository into the tree. A path that the repository does not have is left out.
-    fn bring(&self, path: &str, how: Bringing) -> Result<Option<String>, SetupError> {
+    fn bring(&self, path: &str, how: LinkOrCopy) -> Result<Option<String>, SetupError> {
         let path = self.untracked(path)?;
         let from = self.tree.plan.repository.join(&path);
         let to = self.tree.folder.join(&path);
@@ -168,13 +173,13 @@ impl SettingUp<'_> {
             &file,
         ];
         let words = words.map(|word| word.to_string_lossy().into_owned());
-        let order = Order {
+        let order = KeeperOrder {
             command: words.to_vec(),
             environment: allowed_variables(self.at.environment),
             limit_ms: hook.timeout_ms,
             grace_ms: GRACE_MS,
             most_output: MOST_ANSWER,
-            ..Order::shell("", self.tree.folder.clone(), &self.at.mark())
+            ..KeeperOrder::shell("", self.tree.folder.clone(), &self.at.mark())
         };
         let mut answer = Vec::new();
         let ended = self
@@ -189,10 +194,12 @@ impl SettingUp<'_> {
         let limit = || duration::in_words(hook.timeout_ms);
         let failed = match (ended.report.why, ended.report.exit) {
             (Why::TimedOut, _) => Some(format!("took longer than {}{complaint}", limit())),
-            (_, Exit::NotStarted(why)) => Some(format!("could not be started: {why}")),
-            (_, Exit::Signal(signal)) => Some(format!("was ended by signal {signal}{complaint}")),
-            (_, Exit::Code(0)) => None,
-            (_, Exit::Code(code)) => Some(format!("failed with code {code}{complaint}")),
+            (_, ProgramExit::NotStarted(why)) => Some(format!("could not be started: {why}")),
+            (_, ProgramExit::Signal(signal)) => {
+                Some(format!("was ended by signal {signal}{complaint}"))
+            }
+            (_, ProgramExit::Code(0)) => None,
+            (_, ProgramExit::Code(code)) => Some(format!("failed with code {code}{complaint}")),
         };
         if let Some(failed) = failed {
             return Err(SetupError::Failed(failed));

@@ -20,7 +20,6 @@ impl Default for OutputBounds {
     }
 }
 
-/// An output that may be longer than what is kept of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundedOutput {
     head: Vec<u8>,
@@ -29,7 +28,6 @@ pub struct BoundedOutput {
 }
 
 impl BoundedOutput {
-    /// Adds the next bytes of the output.
     pub fn push(&mut self, bounds: OutputBounds, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         let for_head = bounds.head.saturating_sub(self.head.len()).min(bytes.len());

@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use grove_plan::Times;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the current time of both clocks.
 pub fn now() -> Times {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     // The boot clock goes on while the machine sleeps, so a limit of wall time holds through sleep.

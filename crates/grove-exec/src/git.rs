@@ -9,7 +9,7 @@ mod bounded_command;
 mod fetch;
 mod files;
 mod guard;
-mod look;
+mod inspection;
 mod merging;
 mod repository;
 mod settings;
@@ -24,45 +24,27 @@ use grove_plan::KnownFiles;
 pub use guard::GuardedRepository;
 pub use merging::MergedPatches;
 use repository::Repository;
-use settings::Settings;
-pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree, SubmoduleFiles};
+use settings::GitSettings;
+pub use working_tree::{CapturedSubmodule, CapturedTree, LinkOrCopy, SubmoduleFiles};
 
 /// The most bytes that one command may print.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// The most changed files that are named.
 const MOST_CHANGES: usize = 20;
 /// A failure to do something with a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// There is no git program that starts.
     #[error("git cannot be started: {0}")]
     NotThere(String),
-    /// A git command failed.
     #[error("git {command}: {message}")]
-    Failed {
-        /// The name of the git command.
-        command: String,
-        /// The beginning of its error output.
-        message: String,
-    },
-    /// A file beside git could not be read or written.
+    Failed { command: String, message: String },
     #[error("{}: {why}", .path.display())]
-    File {
-        /// The path of that file.
-        path: PathBuf,
-        /// The reason that the system gave.
-        why: String,
-    },
-    /// There is no repository, or none that this person may use.
+    File { path: PathBuf, why: String },
     #[error("{} is in no git repository", .0.display())]
     NoRepository(PathBuf),
-    /// The repository belongs to another user, and the person did not say that it is safe.
     #[error("the repository {} belongs to another user; `git config --global --add safe.directory {}` allows it", .0.display(), .0.display())]
     NotOwned(PathBuf),
-    /// The repository is stored in a form that is not known here.
     #[error("the repository has {0}, which is not known here")]
     UnknownForm(String),
-    /// The address is of a form from which nothing is fetched.
     #[error("nothing is fetched from {0}: {1}")]
     Address(String, &'static str),
     /// A submodule cannot be compared with its commit.
@@ -76,10 +58,8 @@ pub enum GitError {
     NotTheSame,
 }
 
-/// A folder in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryPlace {
-    /// The top folder of the working tree.
     pub top: PathBuf,
     /// The folder below it.
     pub below: PathBuf,
@@ -87,23 +67,19 @@ pub struct RepositoryPlace {
     pub head: String,
 }
 
-/// The result of applying a patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppliedPatch {
-    /// The files that are in conflict afterwards.
     pub conflicts: Vec<String>,
     /// Set if the patch was merged, which stages it; a patch that was applied without a merge is not staged.
     pub is_staged: bool,
 }
 
-/// git, with the environment that it sees.
 #[derive(Debug, Clone)]
 pub struct Git {
     environment: Vec<(String, String)>,
     /// The `GIT_` variables, of which only the folders count at which the search for a repository stops.
     ceilings: Vec<(String, String)>,
-    /// The person's configuration, read when it is needed.
-    person: Arc<OnceLock<Settings>>,
+    person: Arc<OnceLock<GitSettings>>,
 }
 
 impl Git {
@@ -118,13 +94,12 @@ impl Git {
         }
     }
 
-    /// The person's git configuration.
-    fn person(&self) -> Result<&Settings, GitError> {
+    fn person(&self) -> Result<&GitSettings, GitError> {
         if self.person.get().is_none() {
-            let read = Settings::of_person(&self.environment)?;
+            let read = GitSettings::of_person(&self.environment)?;
             let _ = self.person.set(read);
         }
-        let nothing: &Settings = const { &Settings::NONE };
+        let nothing: &GitSettings = const { &GitSettings::NONE };
         Ok(self.person.get().unwrap_or(nothing))
     }
 
@@ -250,7 +225,6 @@ impl Git {
         }
     }
 
-    /// The change from one tree to another.
     pub fn patch(&self, folder: &Path, base: &str, tree: &str) -> Result<Vec<u8>, GitError> {
         self.patch_below(folder, base, tree, Path::new(""))
     }
@@ -299,7 +273,6 @@ impl Git {
         Ok(names(&self.run(folder, &words, &[], None)?))
     }
 
-    /// The files that are staged.
     pub fn staged(&self, folder: &Path) -> Result<Vec<String>, GitError> {
         let words = [
             "diff",

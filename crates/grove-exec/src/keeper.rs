@@ -21,21 +21,17 @@ use serde::{Deserialize, Serialize};
 pub use client::{ExecError, Keeper, ProcessEnd, StopTokens};
 pub use process::keep;
 
-use crate::processes::Seen;
-use crate::sandbox::{Held, Sandbox};
+use crate::processes::SeenProcess;
+use crate::sandbox::{EnforcedRestriction, Sandbox};
 
-/// The command that a keeper runs, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// The program and its arguments.
+pub struct KeeperOrder {
     pub command: Vec<String>,
-    /// The folder in which it runs.
     pub folder: PathBuf,
     /// Its whole environment; the mark is added.
     pub environment: Vec<(String, String)>,
     /// The path to the attempt from the root of its tree.
     pub mark: String,
-    /// The most time that it may take, in milliseconds.
     pub limit_ms: u64,
     /// The time between asking a tree to end and ending it, in milliseconds.
     pub grace_ms: u64,
@@ -47,7 +43,7 @@ pub struct Order {
     pub open_files: Option<u64>,
 }
 
-impl Order {
+impl KeeperOrder {
     /// Returns the order for a shell line with the usual limits and an empty environment.
     pub fn shell(line: &str, folder: PathBuf, mark: &str) -> Self {
         Self {
@@ -72,27 +68,19 @@ impl Order {
     }
 }
 
-/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Exit {
-    /// It ended with this code.
+pub enum ProgramExit {
     Code(i32),
-    /// It was ended by this signal.
     Signal(i32),
-    /// It never ran, for this reason.
     NotStarted(String),
 }
 
-/// The reason why a tree ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Why {
-    /// Its program ended by itself.
+pub enum EndReason {
     Done,
-    /// It reached its time limit.
     TimedOut,
-    /// The caller asked it to end.
     Told,
     /// The process that started the keeper is gone.
     Abandoned,
@@ -100,38 +88,33 @@ pub enum Why {
     UsedTooMuch,
 }
 
-/// The observations of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
-    /// The end of the program.
-    pub exit: Exit,
-    /// The reason why the tree ended.
-    pub why: Why,
+pub struct KeeperReport {
+    pub exit: ProgramExit,
+    pub why: EndReason,
     /// The number of scans for processes that are left.
     pub scans: u32,
     /// The number of processes that had to be ended.
     pub ended: u32,
     /// The process ids of those that could not be ended.
     pub left: Vec<u32>,
-    /// The restrictions of its sandbox that the kernel enforced.
-    pub held: Vec<Held>,
+    pub held: Vec<EnforcedRestriction>,
 }
 
-/// An order with its secret word.
 #[derive(Serialize, Deserialize)]
 struct SealedOrder {
     /// The word that the report must repeat.
     word: String,
-    order: Order,
+    order: KeeperOrder,
 }
 
 /// A report with the secret word of its order.
 #[derive(Serialize, Deserialize)]
 struct SealedReport {
     word: String,
-    report: Report,
+    report: KeeperReport,
 }
 
-fn ids(seen: &[Seen]) -> Vec<u32> {
+fn ids(seen: &[SeenProcess]) -> Vec<u32> {
     seen.iter().map(|seen| seen.pid).collect()
 }

@@ -20,29 +20,23 @@ const BETWEEN_SCANS: Duration = Duration::from_millis(10);
 /// The most bytes of a `/proc` file that are read: an environment may be as large as the kernel lets it be.
 pub(crate) const MOST_READ: usize = 4 << 20;
 
-/// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
-    /// The id of the process.
+pub struct SeenProcess {
     pub pid: u32,
     /// Its start time, in ticks of the boot clock.
     pub start_time: u64,
 }
 
-/// The result of ending the processes of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTree {
-    /// The number of scans for processes.
     pub scans: u32,
-    /// The number of processes that were ended.
     pub ended: u32,
     /// The processes that were still there at the time limit.
-    pub left: Vec<Seen>,
+    pub left: Vec<SeenProcess>,
 }
 
-/// The fields of a process that are read from its `stat` file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     parent: u32,
     state: char,
     start_time: u64,
@@ -52,15 +46,13 @@ pub(crate) struct Stat {
     pages: u64,
 }
 
-/// The resources that a tree uses at a moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Used {
+pub(crate) struct TreeResources {
     pub(crate) tasks: u64,
     /// In bytes; memory that several processes share is counted once, at least where there is much of it.
     pub(crate) memory: u64,
 }
 
-/// Reads a small file of the kernel.
 #[expect(
     clippy::disallowed_methods,
     reason = "/proc is no content: this crate owns processes"
@@ -73,7 +65,7 @@ pub(crate) fn read_proc(path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+fn stat(pid: u32) -> Option<ProcessStat> {
     let bytes = read_proc(&format!("/proc/{pid}/stat"))?;
     let text = String::from_utf8_lossy(&bytes);
     // The name of a program may have blanks and brackets in it; only after the last bracket do the fields follow.
@@ -84,7 +76,7 @@ fn stat(pid: u32) -> Option<Stat> {
     let tasks = fields.nth(15)?.parse().ok()?;
     let start_time = fields.nth(1)?.parse().ok()?;
     let pages = fields.nth(1)?.parse().ok()?;
-    Some(Stat {
+    Some(ProcessStat {
         parent,
         state,
         start_time,
@@ -113,7 +105,7 @@ fn process_ids() -> Vec<u32> {
 }
 
 /// All processes, by id. Those that end during the scan are left out.
-fn everybody() -> BTreeMap<u32, Stat> {
+fn all_processes() -> BTreeMap<u32, ProcessStat> {
     let pids = process_ids().into_iter();
     pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
@@ -124,7 +116,6 @@ pub fn is_marked(value: &str, mark: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The mark that a process carries.
 fn mark_of(pid: u32) -> Option<String> {
     let environment = read_proc(&format!("/proc/{pid}/environ"))?;
     let mut variables = environment.split(|byte| *byte == 0);
@@ -140,8 +131,7 @@ fn carries(pid: u32, mark: &str) -> bool {
     mark_of(pid).is_some_and(|value| is_marked(&value, mark))
 }
 
-/// The processes that carry any mark, each with its mark.
-pub fn marked_processes() -> Vec<(Seen, String)> {
+pub fn marked_processes() -> Vec<(SeenProcess, String)> {
     // Most processes carry no mark, and for them the environment alone is read. One that does is read again after its
     // start time: its id may belong to another process by then.
     let marked = process_ids()
@@ -153,7 +143,7 @@ pub fn marked_processes() -> Vec<(Seen, String)> {
 }
 
 /// The processes that carry a mark, except this one, as a scan saw them that began after the call.
-pub fn find_marked(mark: &str) -> Vec<Seen> {
+pub fn find_marked(mark: &str) -> Vec<SeenProcess> {
     SHARED_SCAN.find(mark)
 }
 
@@ -183,11 +173,11 @@ struct ScanState {
     /// Set while a thread scans or is about to.
     has_leader: bool,
     /// The processes that the last scan found.
-    marked: Vec<(Seen, String)>,
+    marked: Vec<(SeenProcess, String)>,
 }
 
 impl SharedScan {
-    fn find(&self, mark: &str) -> Vec<Seen> {
+    fn find(&self, mark: &str) -> Vec<SeenProcess> {
         let mut state = self.lock();
         let wanted = state.begun + 1;
         while state.ended < wanted {
@@ -230,8 +220,8 @@ impl SharedScan {
     }
 }
 
-fn seen(pid: u32, stat: &Stat) -> Seen {
-    Seen {
+fn seen(pid: u32, stat: &ProcessStat) -> SeenProcess {
+    SeenProcess {
         pid,
         start_time: stat.start_time,
     }
@@ -254,8 +244,7 @@ pub fn kept_mark() -> Option<String> {
     mark
 }
 
-/// Returns true if a process is below `root`.
-fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
+fn descends(all: &BTreeMap<u32, ProcessStat>, mut pid: u32, root: u32) -> bool {
     // A chain of parents is at most as long as the number of processes.
     for _ in 0..all.len() {
         match all.get(&pid) {
@@ -267,11 +256,10 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
     false
 }
 
-/// The resources that the processes below one use together.
-pub(crate) fn used_by_tree(root: u32) -> Used {
-    let all = everybody();
+pub(crate) fn used_by_tree(root: u32) -> TreeResources {
+    let all = all_processes();
     let below = all.iter().filter(|(pid, _)| descends(&all, **pid, root));
-    let below: Vec<(&u32, &Stat)> = below.collect();
+    let below: Vec<(&u32, &ProcessStat)> = below.collect();
     let tasks = below.iter().map(|(_, stat)| stat.tasks).sum();
     let page = rustix::param::page_size() as u64;
     let resident = below.iter().map(|(_, stat)| stat.pages * page).sum();
@@ -281,7 +269,7 @@ pub(crate) fn used_by_tree(root: u32) -> Used {
     } else {
         resident
     };
-    Used { tasks, memory }
+    TreeResources { tasks, memory }
 }
 
 /// The memory of a process, with its part of the memory that it shares.
@@ -290,7 +278,6 @@ fn own_share(pid: u32) -> u64 {
     kilobytes(&rollup.unwrap_or_default(), "Pss:")
 }
 
-/// The memory of the machine, in bytes.
 pub(crate) fn memory_of_the_machine() -> u64 {
     let all = kilobytes(&read_proc("/proc/meminfo").unwrap_or_default(), "MemTotal:");
     // Without a number, no use of memory is too much.
@@ -306,8 +293,8 @@ fn kilobytes(listing: &[u8], name: &str) -> u64 {
 }
 
 /// The processes below one, even if they changed their sessions and environments, and those that carry the mark.
-pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
-    let all = everybody();
+pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<SeenProcess> {
+    let all = all_processes();
     all.iter()
         .filter(|(pid, stat)| **pid != root && stat.state != 'Z')
         .filter(|(pid, _)| descends(&all, **pid, root) || carries(**pid, mark))
@@ -317,7 +304,7 @@ pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
 
 /// Sends a signal to exactly the process that was seen: the id may belong to another process by now, so its start time is
 /// compared again after the descriptor is open and before the signal is sent.
-pub(crate) fn signal(whom: Seen, signal: Signal) {
+pub(crate) fn signal(whom: SeenProcess, signal: Signal) {
     let pid = i32::try_from(whom.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(descriptor)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
         return;
@@ -347,9 +334,9 @@ pub fn end_marked(mark: &str, limit: Duration) -> EndedTree {
 pub fn end_strays(known: impl Fn() -> Vec<u32>, limit: Duration) -> EndedTree {
     let this = std::process::id();
     end_all(limit, || {
-        let all = everybody();
+        let all = all_processes();
         let known = known();
-        let is_stray = |pid: u32, stat: &Stat| stat.parent == this && !known.contains(&pid);
+        let is_stray = |pid: u32, stat: &ProcessStat| stat.parent == this && !known.contains(&pid);
         let strays: Vec<u32> = all
             .iter()
             .filter(|(pid, stat)| is_stray(**pid, stat))
@@ -374,7 +361,7 @@ fn reap(pid: u32) {
 }
 
 /// Ends the processes that a scan finds, until two scans in a row find none or the limit is reached.
-pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> EndedTree {
+pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<SeenProcess>) -> EndedTree {
     let until = Instant::now() + limit;
     let mut tree = EndedTree {
         scans: 0,
@@ -382,7 +369,7 @@ pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> E
         left: Vec::new(),
     };
     let mut n_empty = 0;
-    let mut known: Vec<Seen> = Vec::new();
+    let mut known: Vec<SeenProcess> = Vec::new();
     loop {
         let found = scan();
         tree.scans = tree.scans.saturating_add(1);

@@ -23,7 +23,6 @@ impl ProgramInput {
         Ok(Self(sender))
     }
 
-    /// Writes a line to the program.
     pub async fn say(&mut self, line: &str) -> io::Result<()> {
         let line = format!("{line}\n");
         self.0.write_all(line.as_bytes()).await

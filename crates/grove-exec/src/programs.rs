@@ -19,16 +19,12 @@ use grove_plan::{ModelFailure, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::keeper::{Exit, Report, Why};
+use crate::keeper::{EndReason, KeeperReport, ProgramExit};
 
-/// The description of one program and of its abilities.
 #[derive(Debug)]
 pub struct Program {
-    /// Its name as an engine.
     pub name: &'static str,
-    /// Its name in messages to people.
     pub title: &'static str,
-    /// Its name in the search path.
     pub binary: &'static str,
     /// The path of its native program, below the folder of its launcher's npm package. A launcher would be left behind when
     /// the program that it started is ended, and the other way round.
@@ -40,8 +36,7 @@ pub struct Program {
     pub apis: &'static [&'static str],
     /// Set if its own names of models begin with a vendor, as `anthropic/ID`.
     pub names_vendors: bool,
-    /// The things that it can be told.
-    pub can: Capabilities,
+    pub can: ProgramCapabilities,
     /// Our names of tools and its own names; it does not have a tool that is not here.
     pub tools: &'static [(&'static str, &'static str)],
     /// Its names of tools that run a command, each with the input field for the command line.
@@ -58,31 +53,26 @@ pub struct Program {
     usage_left: Option<fn(&Value) -> Usage>,
     /// Makes the line that asks it to stop, from its name of the conversation; for a program that listens while it works.
     cancel: Option<fn(&str) -> Value>,
-    launch: fn(&ProgramTask<'_>) -> Launch,
-    take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
+    launch: fn(&ProgramTask<'_>) -> ProgramLaunch,
+    take: fn(&mut ProgramState, &Value, &mut dyn FnMut(ProgramEvent)),
 }
 
-/// The abilities of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "a row of a table of what there is"
 )]
-pub struct Capabilities {
+pub struct ProgramCapabilities {
     /// It takes another system text in place of its own.
     pub system_prompt: bool,
-    /// It takes a list of the tools that it may use.
     pub tool_list: bool,
-    /// It takes the address of its provider.
     pub base_url: bool,
-    /// It takes the model to ask.
     pub model: bool,
     /// It can go on with an earlier conversation.
     pub resume: bool,
     /// It tells its text while it writes it.
     pub streaming: bool,
-    /// It tells the tokens that it used.
     pub usage: bool,
     /// It can use the runtime's own tools: skills, questions, results as data.
     pub runtime_tools: bool,
@@ -92,8 +82,7 @@ pub struct Capabilities {
     pub calls: bool,
 }
 
-impl Capabilities {
-    /// Returns the names of the missing abilities.
+impl ProgramCapabilities {
     pub fn missing(self) -> Vec<&'static str> {
         let all = [
             (self.system_prompt, "system prompt"),
@@ -112,7 +101,6 @@ impl Capabilities {
     }
 }
 
-/// The programs that are known by name.
 pub const PROGRAMS: [&Program; 6] = [
     &claude::PROGRAM,
     &codex::PROGRAM,
@@ -122,24 +110,17 @@ pub const PROGRAMS: [&Program; 6] = [
     &gemini::PROGRAM,
 ];
 
-/// The task of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTask<'a> {
-    /// The program that is started.
     pub program: &'a Path,
     /// The words after the program in an engine's name.
     pub arguments: &'a [String],
-    /// The folder in which it works.
     pub work_folder: &'a Path,
-    /// The system text of its agent.
     pub system: &'a str,
-    /// The message that it answers.
     pub message: &'a str,
     /// Its model; it chooses one itself if there is none.
     pub model: Option<&'a str>,
-    /// The level of its thinking.
     pub thinking: Option<&'a str>,
-    /// Our names of the tools that it may use.
     pub tools: &'a [String],
     /// Set if one of these tools can change files.
     pub writes: bool,
@@ -147,7 +128,6 @@ pub struct ProgramTask<'a> {
     pub provider: Option<&'a ProgramProvider>,
     /// The person's variables that it is given when it chooses its provider itself.
     pub variables: &'a [String],
-    /// The runtime's own tools.
     pub bridge: Option<&'a ProgramBridge>,
     /// Its own name of the earlier conversation that it goes on with.
     pub resumes: Option<&'a str>,
@@ -157,7 +137,6 @@ pub struct ProgramTask<'a> {
     pub home: &'a Path,
 }
 
-/// A provider that a program is sent to.
 #[derive(Debug, Clone)]
 pub struct ProgramProvider {
     /// The interface of the provider, in configuration's word.
@@ -171,16 +150,13 @@ pub struct ProgramProvider {
 /// The runtime's own tools, as an MCP server for one attempt.
 #[derive(Debug, Clone)]
 pub struct ProgramBridge {
-    /// The address of the server.
     pub url: String,
     /// The secret of its clients; in a file or the environment alone.
     pub token: String,
-    /// The names of its tools.
     pub tools: Vec<String>,
 }
 
 impl ProgramBridge {
-    /// The name of the server in a program's configuration.
     pub const NAME: &str = "grove";
 
     /// Returns true if a program's name of a tool is that of one of these, in any of the forms that programs make of the
@@ -191,7 +167,6 @@ impl ProgramBridge {
         rest.is_some_and(|rest| rest.starts_with(['_', '-']))
     }
 
-    /// The configuration of the server in the form that most programs take.
     fn described(&self) -> Value {
         let authorization = format!("Bearer {}", self.token);
         let server = json!({
@@ -203,10 +178,8 @@ impl ProgramBridge {
     }
 }
 
-/// The command and the files with which a program is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Launch {
-    /// The program and its arguments.
+pub struct ProgramLaunch {
     pub command: Vec<String>,
     /// Variables in addition to the usual ones.
     pub environment: Vec<(String, String)>,
@@ -215,14 +188,14 @@ pub struct Launch {
     /// The file that is its standard input; a pipe if it gets lines while it runs.
     pub input: Option<PathBuf>,
     /// The lines that it is told, each after the one before was answered.
-    pub says: VecDeque<Value>,
+    pub input_lines: VecDeque<Value>,
     /// Its words for the tools that it may use without asking a person.
-    pub may: Vec<&'static str>,
+    pub permitted_tools: Vec<&'static str>,
     /// Set if its memory of the conversation is in the folder for that, so that it can go on with it.
     pub remembers: bool,
 }
 
-impl Launch {
+impl ProgramLaunch {
     /// Starts a launch with a file for the system text, and returns that file's name too.
     fn with_system(task: &ProgramTask<'_>) -> (Self, String) {
         let mut launch = Self {
@@ -235,9 +208,9 @@ impl Launch {
     }
 
     /// Makes the input a pipe, for a program that is told these lines in turn while it runs.
-    fn tells(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
+    fn set_input_lines(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
         self.input = Some(task.folder.join("input"));
-        self.says = says.into_iter().collect();
+        self.input_lines = says.into_iter().collect();
     }
 
     fn file(&mut self, path: PathBuf, text: &str) -> String {
@@ -268,31 +241,20 @@ impl Launch {
     }
 }
 
-/// An event of any program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramEvent {
-    /// The program says something.
     Text(String),
-    /// The program thinks something.
     Thinking(String),
-    /// The program begins to use a tool.
     ToolStart {
-        /// The program's id of the call.
         id: String,
-        /// The program's name of the tool.
         tool: String,
-        /// The input of the tool.
         input: Value,
         /// Set if it is one of the runtime's own tools, whose calls the bridge sees itself.
         of_runtime: bool,
     },
-    /// A call of a tool has ended.
     ToolEnd {
-        /// The program's id of the call.
         id: String,
-        /// Set if the call failed.
         failed: bool,
-        /// The result that the model is told.
         result: String,
         /// Set if a command that the call began goes on, so that its end is unknown.
         goes_on: bool,
@@ -310,51 +272,41 @@ pub enum ProgramEvent {
 /// The effect of a tool call, as far as evidence needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallEffect {
-    /// The call runs a command line.
     Command(String),
-    /// The call writes these files.
     Writes(Vec<String>),
-    /// The call does something else.
     Other,
 }
 
 /// Everything that a program has said so far.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct ProgramState {
     /// The text of its last message.
     pub text: String,
     /// Its name of the conversation.
     pub session: Option<String>,
-    /// The model that answered.
     pub model: Option<String>,
     /// The tokens that it used, by its own account.
     pub usage: Usage,
-    /// The failure of its provider, with the message.
     pub failure: Option<(ModelFailure, String)>,
-    /// Set if it said that it was interrupted.
     pub is_interrupted: bool,
-    /// Set if it said that it is done.
     pub is_over: bool,
     /// Set if its input was closed after its own word for the end: the end of its process then means nothing.
     pub ended_by_word: bool,
     /// Set if its next text begins another message.
     pub begins_anew: bool,
-    /// The lines that it is still to be told.
-    pub says: VecDeque<Value>,
-    /// Its words for the tools that it may use.
-    pub may: Vec<&'static str>,
+    pub input_lines: VecDeque<Value>,
+    pub permitted_tools: Vec<&'static str>,
     /// The ids of tool calls that have begun and not ended.
     pub running: Vec<String>,
     /// The last line among its events that is no event: usually a complaint.
     pub stray: String,
 }
 
-/// Reads the output of a program, line by line.
 #[derive(Debug)]
 pub struct ProgramReader {
     program: &'static Program,
     line: Vec<u8>,
-    heard: Heard,
+    state: ProgramState,
 }
 
 /// The most bytes of a line; the rest of a longer one is dropped.
@@ -365,10 +317,8 @@ const LONGEST_STRAY: usize = 4 << 10;
 impl Program {
     /// The prefix of an engine's name whose rest is the command of a program with the Agent Client Protocol.
     pub const ACP: &str = "acp:";
-    /// The file in which some programs leave their usage.
     pub const USAGE_FILE: &str = "usage.json";
 
-    /// Returns the program with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         if name.starts_with(Self::ACP) {
             return Some(&acp::PROGRAM);
@@ -376,7 +326,6 @@ impl Program {
         PROGRAMS.into_iter().find(|program| program.name == name)
     }
 
-    /// Returns the words of a command that is a part of an engine's name.
     pub fn command_of(name: &str) -> Vec<String> {
         let command = name.strip_prefix(Self::ACP).unwrap_or_default();
         command.split_whitespace().map(str::to_owned).collect()
@@ -387,13 +336,11 @@ impl Program {
         self.cancel.map(|line| line(session).to_string())
     }
 
-    /// Returns true if it can ask a provider with this interface.
     pub fn speaks(&self, api: &str) -> bool {
         self.apis.contains(&api)
     }
 
-    /// Returns the command and the files that start it for a task.
-    pub fn launch(&self, task: &ProgramTask<'_>) -> Launch {
+    pub fn launch(&self, task: &ProgramTask<'_>) -> ProgramLaunch {
         (self.launch)(task)
     }
 
@@ -403,20 +350,18 @@ impl Program {
         serde_json::from_slice(text).ok().map(|value| read(&value))
     }
 
-    /// Returns a reader for its output.
-    pub fn reader(&'static self, launch: &Launch) -> ProgramReader {
+    pub fn reader(&'static self, launch: &ProgramLaunch) -> ProgramReader {
         ProgramReader {
             program: self,
             line: Vec::new(),
-            heard: Heard {
-                says: launch.says.clone(),
-                may: launch.may.clone(),
-                ..Heard::default()
+            state: ProgramState {
+                input_lines: launch.input_lines.clone(),
+                permitted_tools: launch.permitted_tools.clone(),
+                ..ProgramState::default()
             },
         }
     }
 
-    /// Returns the effect of a call of one of its tools.
     pub fn effect(&self, tool: &str, input: &Value) -> CallEffect {
         let field = |rows: &[(&str, &'static str)]| {
             let row = rows.iter().find(|(name, _)| *name == tool);
@@ -452,7 +397,7 @@ impl Program {
     }
 }
 
-impl Heard {
+impl ProgramState {
     /// Notes that it is over by its own word, and closes its input.
     fn end(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.is_over = true;
@@ -460,10 +405,9 @@ impl Heard {
         on_event(ProgramEvent::Close);
     }
 
-    /// Tells it the next line, after the one before was answered.
-    fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
-        self.says.pop_front();
-        if let Some(next) = self.says.front() {
+    fn write_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
+        self.input_lines.pop_front();
+        if let Some(next) = self.input_lines.front() {
             on_event(ProgramEvent::Say(next.to_string()));
         }
     }
@@ -481,26 +425,25 @@ impl ProgramReader {
         }
     }
 
-    /// Returns everything that was heard so far.
-    pub fn heard(&self) -> &Heard {
-        &self.heard
+    pub fn heard(&self) -> &ProgramState {
+        &self.state
     }
 
     /// Reads the last line and returns everything that was heard.
-    pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> Heard {
+    pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> ProgramState {
         self.take_line(on_event);
-        self.heard
+        self.state
     }
 
     fn take_line(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         let line = std::mem::take(&mut self.line);
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice(&line) {
-            return (self.program.take)(&mut self.heard, &value, on_event);
+            return (self.program.take)(&mut self.state, &value, on_event);
         }
         // A line that is no JSON is for people, from either stream.
         let text = String::from_utf8_lossy(line.get(..LONGEST_STRAY).unwrap_or(&line));
         if !text.trim().is_empty() {
-            text.trim().clone_into(&mut self.heard.stray);
+            text.trim().clone_into(&mut self.state.stray);
         }
     }
 }
@@ -508,13 +451,10 @@ impl ProgramReader {
 /// The end of a program's attempt, no matter what the program says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramVerdict {
-    /// The program gave an answer.
     Answered,
-    /// The program was stopped.
     Interrupted,
     /// The attempt reached its time limit.
     TimedOut,
-    /// Its provider failed, with this message.
     ModelFailed(ModelFailure, String),
     /// The attempt ended without an answer, for this reason.
     NoAnswer(String),
@@ -522,12 +462,12 @@ pub enum ProgramVerdict {
 
 /// Decides how an attempt ended: by the keeper's report, then by the provider's failure, then by the presence of an answer
 /// and of an end. Exit codes and words for success decide nothing alone.
-pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
+pub fn verdict(heard: &ProgramState, report: &KeeperReport) -> ProgramVerdict {
     match report.why {
         _ if heard.ended_by_word => {}
-        Why::TimedOut => return ProgramVerdict::TimedOut,
-        Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,
-        Why::Done | Why::UsedTooMuch => {}
+        EndReason::TimedOut => return ProgramVerdict::TimedOut,
+        EndReason::Told | EndReason::Abandoned => return ProgramVerdict::Interrupted,
+        EndReason::Done | EndReason::UsedTooMuch => {}
     }
     if let Some((failure, message)) = &heard.failure {
         return ProgramVerdict::ModelFailed(*failure, message.clone());
@@ -539,18 +479,19 @@ pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
     match &report.exit {
         _ if heard.ended_by_word && !heard.text.trim().is_empty() => ProgramVerdict::Answered,
         _ if heard.ended_by_word => no_answer("it said nothing".to_owned()),
-        Exit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
-        Exit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
-        Exit::Code(code) if !heard.is_over => no_answer(format!(
+        ProgramExit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
+        ProgramExit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
+        ProgramExit::Code(code) if !heard.is_over => no_answer(format!(
             "it ended with code {code} and without an end of its answer"
         )),
-        Exit::Code(code) if *code != 0 => no_answer(format!("it ended with code {code}")),
-        Exit::Code(_) if heard.text.trim().is_empty() => no_answer("it said nothing".to_owned()),
-        Exit::Code(_) => ProgramVerdict::Answered,
+        ProgramExit::Code(code) if *code != 0 => no_answer(format!("it ended with code {code}")),
+        ProgramExit::Code(_) if heard.text.trim().is_empty() => {
+            no_answer("it said nothing".to_owned())
+        }
+        ProgramExit::Code(_) => ProgramVerdict::Answered,
     }
 }
 
-/// The failure that a provider's HTTP status means.
 fn failure_of_status(status: Option<u64>) -> ModelFailure {
     match status {
         Some(401 | 403) => ModelFailure::Auth,

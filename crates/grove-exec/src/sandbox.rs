@@ -27,7 +27,6 @@ use crate::processes::read_proc;
 
 /// The size beyond which no file of a command grows.
 const MOST_FILE: u64 = 8 << 30;
-/// The most processes and threads that a tree may have.
 pub(crate) const MOST_TASKS: u64 = 4_096;
 /// The score with which programs of a tree end before others when the machine has no memory left.
 const FIRST_WITHOUT_MEMORY: &str = "800";
@@ -41,7 +40,6 @@ const KEPT_POWERS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// The restrictions on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
     /// The folders to which it may write, with everything below them: paths without links, so that a link that another
@@ -63,7 +61,6 @@ pub struct Seclusion {
     pub hidden: Vec<PathBuf>,
     /// The paths that it may read and not write, wherever they lie: files by which a person's other programs find what they run.
     pub guarded: Vec<PathBuf>,
-    /// Set if it may use the network.
     pub network: bool,
 }
 
@@ -77,13 +74,10 @@ impl Sandbox {
     }
 }
 
-/// A restriction that the kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Held {
-    /// Writing is limited to some folders.
+pub enum EnforcedRestriction {
     Writes,
-    /// Reading is limited to some folders.
     Reads,
     /// There is no network, and no other way to talk to processes outside.
     Network,
@@ -95,7 +89,7 @@ pub enum Held {
     Attributes,
 }
 
-impl Held {
+impl EnforcedRestriction {
     /// The restrictions on a secluded tree where the kernel knows all of them.
     pub const ALL: [Self; 6] = [
         Self::Writes,
@@ -107,7 +101,7 @@ impl Held {
     ];
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for EnforcedRestriction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Writes => "writes",
@@ -120,13 +114,10 @@ impl std::fmt::Display for Held {
     }
 }
 
-/// The reason why a process cannot be restricted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestrictError {
-    /// It gets no view of the file system of its own; another process has to run without one.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// The kernel has no rules on writing, and without them nothing may be started.
     #[error("no write rules: {0}")]
     Rules(Box<dyn std::error::Error>),
 }
@@ -135,7 +126,7 @@ pub(crate) enum RestrictError {
 pub(crate) fn restrict_this_process(
     sandbox: &Sandbox,
     with_view: bool,
-) -> Result<Vec<Held>, RestrictError> {
+) -> Result<Vec<EnforcedRestriction>, RestrictError> {
     let Some(seclusion) = &sandbox.seclusion else {
         return file_rules::restrict(sandbox)
             .map(|rules| rules.held)
@@ -147,23 +138,23 @@ pub(crate) fn restrict_this_process(
         let real = |paths: &[PathBuf]| paths.iter().map(|path| readable::place_of(path)).collect();
         let guarded: Vec<PathBuf> = real(&[&*seclusion.hidden, &*seclusion.guarded].concat());
         view::restrict(&sandbox.writes, &guarded)?;
-        held.push(Held::Attributes);
+        held.push(EnforcedRestriction::Attributes);
     }
     give_up_powers();
     // A kernel without these rules still refuses system calls, and the report says what it enforced.
     let rules = file_rules::restrict(sandbox).unwrap_or_default();
-    let refused = system_calls::Refused {
+    let refused = system_calls::CallRestrictions {
         network: seclusion.network,
         shares_with_nobody: with_view,
         holds_sockets: rules.holds_sockets,
-        holds_signals: rules.held.contains(&Held::Signals),
+        holds_signals: rules.held.contains(&EnforcedRestriction::Signals),
         keeper: std::os::unix::process::parent_id(),
     };
     held.extend(rules.held);
     if system_calls::refuse(&refused).is_ok() {
-        held.push(Held::SystemCalls);
+        held.push(EnforcedRestriction::SystemCalls);
         if !seclusion.network {
-            held.push(Held::Network);
+            held.push(EnforcedRestriction::Network);
         }
     }
     held.sort();
@@ -196,7 +187,6 @@ fn limit_resources() {
     let _ = adjusting.and_then(|file| rustix::io::write(file, FIRST_WITHOUT_MEMORY.as_bytes()));
 }
 
-/// The number of tasks of all users.
 fn tasks_of_the_machine() -> u64 {
     let load = read_proc("/proc/loadavg").unwrap_or_default();
     let load = String::from_utf8_lossy(&load).into_owned();

@@ -18,7 +18,7 @@ pub fn runtime(builder: &mut Builder, workers: usize) -> io::Result<Runtime> {
     builder.worker_threads(workers).build()
 }
 
-/// Whether so many threads can be there at once.
+/// Fails unless so many threads can exist at once.
 fn require(count: usize) -> io::Result<()> {
     let before = own_threads()?;
     let held = Mutex::new(());

@@ -11,10 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
 
-/// Entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The name of a temporary file for a file.
 pub(crate) fn name(file: &OsStr, unique: u32) -> OsString {
     let file = file.to_string_lossy();
     OsString::from(format!(".{file}.{}.{unique}.tmp", std::process::id()))

@@ -10,10 +10,8 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 
-/// The longest wait for another process to complete a file.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// A file that is written to at its end.
 #[derive(Debug)]
 pub struct AppendedFile {
     file: File,
@@ -49,7 +47,6 @@ impl AppendedFile {
         written.map_err(|error| FsError::new("write", &self.path, error))
     }
 
-    /// The file as the stream of a process.
     pub fn into_stdio(self) -> std::process::Stdio {
         self.file.into()
     }
@@ -65,7 +62,6 @@ pub struct GrowingFile {
     is_inside_line: bool,
 }
 
-/// As much of a file is read at a time.
 const PORTION: u64 = 1 << 20;
 
 impl GrowingFile {

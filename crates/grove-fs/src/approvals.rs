@@ -9,51 +9,40 @@ use crate::error::FsError;
 use crate::files;
 
 const END: &str = "approved";
-/// Bytes of what an approval says it is about.
 const MAX_ABOUT: u64 = 64 * 1024;
-/// Approvals that are listed.
 const MAX_LISTED: usize = 100_000;
 
-/// Something that was approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// The digest of its text.
     pub digest: String,
-    /// The description that people read.
     pub about: String,
 }
 
-/// The folder with the approvals, which need not exist.
 #[derive(Debug, Clone)]
 pub struct Approvals {
     folder: PathBuf,
 }
 
 impl Approvals {
-    /// Those in a folder.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Returns true if something with this very digest was approved.
     pub fn has(&self, digest: &str) -> bool {
         let is_digest = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_digest && self.read(digest).is_some()
     }
 
-    /// Remembers that the user approved something.
     pub fn store(&self, approval: &Approval) -> Result<(), FsError> {
         let file = self.file_of(&approval.digest);
         files::make_own_folder(&file)?;
         atomic::write_mode(&file, approval.about.as_bytes(), 0o600)
     }
 
-    /// Removes an approval, if it is there.
     pub fn remove(&self, approval: &Approval) -> Result<(), FsError> {
         files::remove(&self.file_of(&approval.digest))
     }
 
-    /// All of them, by digest.
     pub fn all(&self) -> Vec<Approval> {
         let names = files::list(&self.folder, MAX_LISTED).unwrap_or_default();
         let digests = names.iter().filter_map(|(name, _)| {

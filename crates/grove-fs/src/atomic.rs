@@ -11,14 +11,13 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::abandoned;
 use crate::error::FsError;
-use crate::spot::Spot;
+use crate::file_place::FilePlace;
 
 /// The choice between content that can be made again and content that must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// It is checked when read and can be made again.
     Cache,
-    /// It must not be lost.
     Durable,
 }
 
@@ -34,55 +33,56 @@ pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError>
 
 /// Makes a file that is not there yet. What is there already is never touched: that is an error whose source says
 /// that the file exists. Without a mode it has the usual one.
-pub fn create_at(spot: &Spot, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
+pub fn create_at(spot: &FilePlace, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
     put(spot, content, Durability::Durable, mode, &mut place_new)
 }
 
-/// The outcome of replacing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replaced {
-    /// It has the new content.
+pub enum ReplaceOutcome {
     Done,
-    /// It is not what it was thought to be, and stays as it is.
     Changed,
 }
 
 /// Replaces a file that still has the content it was read with, and keeps its mode.
 ///
-/// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all; no file system
+/// The comparison is the last thing before the renaming. Processes that agree on a lock lose nothing at all; no file system
 /// guards against a program that saves without the lock in the moment between the two.
-pub fn replace_at(spot: &Spot, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
+pub fn replace_at(
+    spot: &FilePlace,
+    before: &[u8],
+    after: &[u8],
+) -> Result<ReplaceOutcome, FsError> {
     replace_through(spot, before, after, None, &mut rename_once)
 }
 
 /// The same with another mode.
 pub fn replace_with_mode(
-    spot: &Spot,
+    spot: &FilePlace,
     before: &[u8],
     after: &[u8],
     mode: u32,
-) -> Result<Replaced, FsError> {
+) -> Result<ReplaceOutcome, FsError> {
     replace_through(spot, before, after, Some(mode), &mut rename_once)
 }
 
 fn replace_through(
-    spot: &Spot,
+    spot: &FilePlace,
     before: &[u8],
     after: &[u8],
     mode: Option<u32>,
     once: &mut Rename<'_>,
-) -> Result<Replaced, FsError> {
+) -> Result<ReplaceOutcome, FsError> {
     if !spot.has_content(before)? {
-        return Ok(Replaced::Changed);
+        return Ok(ReplaceOutcome::Changed);
     }
     let mode = mode.map_or_else(|| spot.mode(), Ok)?;
-    let mut outcome = Replaced::Done;
-    let mut place = |spot: &Spot, from: &OsStr| {
+    let mut outcome = ReplaceOutcome::Done;
+    let mut place = |spot: &FilePlace, from: &OsStr| {
         let same = spot.has_content(before).map_err(|error| error.source)?;
         if same {
-            patiently(spot, from, once)
+            retry_rename(spot, from, once)
         } else {
-            outcome = Replaced::Changed;
+            outcome = ReplaceOutcome::Changed;
             Ok(spot.remove(from)?)
         }
     };
@@ -96,17 +96,17 @@ fn write_with_mode(
     durability: Durability,
     mode: Option<u32>,
 ) -> Result<(), FsError> {
-    let mut place = |spot: &Spot, from: &OsStr| patiently(spot, from, &mut rename_once);
-    put(&Spot::at(path)?, content, durability, mode, &mut place)
+    let mut place = |spot: &FilePlace, from: &OsStr| retry_rename(spot, from, &mut rename_once);
+    put(&FilePlace::at(path)?, content, durability, mode, &mut place)
 }
 
 /// The step that gives a written file its name, after it had one of its own in the same folder. A parameter, so that
 /// tests can refuse it.
-type Rename<'a> = dyn FnMut(&Spot, &OsStr) -> std::io::Result<()> + 'a;
+type Rename<'a> = dyn FnMut(&FilePlace, &OsStr) -> std::io::Result<()> + 'a;
 
 /// Writes a file beside its place and puts it there; what was written is gone when that fails.
 fn put(
-    spot: &Spot,
+    spot: &FilePlace,
     content: &[u8],
     durability: Durability,
     mode: Option<u32>,
@@ -114,7 +114,7 @@ fn put(
 ) -> Result<(), FsError> {
     let fail = |error: std::io::Error| FsError::new("write", spot.path(), error);
     abandoned::clear_once(spot.folder());
-    let temporary = Temporary::create(spot, mode).map_err(fail)?;
+    let temporary = TemporaryFile::create(spot, mode).map_err(fail)?;
     let written = temporary
         .write(content, durability, mode)
         .and_then(|()| place(spot, &temporary.name));
@@ -130,13 +130,13 @@ fn put(
 }
 
 /// A file that is being written, locked as long as its writer lives.
-struct Temporary {
+struct TemporaryFile {
     name: OsString,
     file: std::fs::File,
 }
 
-impl Temporary {
-    fn create(spot: &Spot, mode: Option<u32>) -> std::io::Result<Self> {
+impl TemporaryFile {
+    fn create(spot: &FilePlace, mode: Option<u32>) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -175,10 +175,10 @@ impl Temporary {
 const WAITS: [u64; 4] = [10, 25, 50, 100];
 
 /// Renames, waiting out what a virus scanner, an indexer or a network share holds for a moment.
-fn patiently(spot: &Spot, from: &OsStr, once: &mut Rename<'_>) -> std::io::Result<()> {
+fn retry_rename(spot: &FilePlace, from: &OsStr, once: &mut Rename<'_>) -> std::io::Result<()> {
     for wait in WAITS {
         match once(spot, from) {
-            Err(error) if may_pass(&error) => std::thread::sleep(Duration::from_millis(wait)),
+            Err(error) if is_transient(&error) => std::thread::sleep(Duration::from_millis(wait)),
             done => return done,
         }
     }
@@ -186,21 +186,20 @@ fn patiently(spot: &Spot, from: &OsStr, once: &mut Rename<'_>) -> std::io::Resul
 }
 
 /// Returns true if a refusal (EBUSY, EPERM, EACCES) may be over in a moment.
-fn may_pass(error: &std::io::Error) -> bool {
+fn is_transient(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ResourceBusy};
     matches!(error.kind(), ResourceBusy | PermissionDenied)
 }
 
-fn rename_once(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
+fn rename_once(spot: &FilePlace, from: &OsStr) -> std::io::Result<()> {
     let folder = spot.folder();
     Ok(rustix::fs::renameat(folder, from, folder, spot.name())?)
 }
 
-/// Gives a file its name if nothing has that name.
-fn place_new(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
+fn place_new(spot: &FilePlace, from: &OsStr) -> std::io::Result<()> {
     use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
     use rustix::io::Errno;
-    let mut once = |spot: &Spot, from: &OsStr| {
+    let mut once = |spot: &FilePlace, from: &OsStr| {
         let (folder, name) = (spot.folder(), spot.name());
         match renameat_with(folder, from, folder, name, RenameFlags::NOREPLACE) {
             // Not every file system can rename so; a second name is refused likewise where one is taken.
@@ -211,7 +210,7 @@ fn place_new(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
             done => Ok(done?),
         }
     };
-    patiently(spot, from, &mut once)
+    retry_rename(spot, from, &mut once)
 }
 
 #[cfg(test)]
@@ -219,11 +218,11 @@ mod tests {
     use super::*;
 
     fn create(path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
-        create_at(&Spot::at(path)?, content, mode)
+        create_at(&FilePlace::at(path)?, content, mode)
     }
 
-    fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
-        replace_at(&Spot::at(path)?, before, after)
+    fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<ReplaceOutcome, FsError> {
+        replace_at(&FilePlace::at(path)?, before, after)
     }
     use crate::files;
 
@@ -276,7 +275,7 @@ mod tests {
         errno: Errno,
         times: usize,
         calls: &mut usize,
-    ) -> impl FnMut(&Spot, &OsStr) -> std::io::Result<()> {
+    ) -> impl FnMut(&FilePlace, &OsStr) -> std::io::Result<()> {
         move |spot, from| {
             *calls += 1;
             if *calls <= times {
@@ -288,11 +287,11 @@ mod tests {
     }
 
     /// The place of a file, by its path and beneath the folder that it is in.
-    fn places(path: &Path) -> [Spot; 2] {
+    fn places(path: &Path) -> [FilePlace; 2] {
         let (base, name) = (path.parent().unwrap(), path.file_name().unwrap());
         [
-            Spot::at(path).unwrap(),
-            Spot::beneath(base, Path::new(name)).unwrap(),
+            FilePlace::at(path).unwrap(),
+            FilePlace::beneath(base, Path::new(name)).unwrap(),
         ]
     }
 
@@ -316,7 +315,7 @@ mod tests {
                 let mut refuse = refusing(errno, 2, &mut calls);
                 let done = replace_through(&place, b"old", b"new", None, &mut refuse);
                 drop(refuse);
-                assert_eq!(done.unwrap(), Replaced::Done, "{errno}");
+                assert_eq!(done.unwrap(), ReplaceOutcome::Done, "{errno}");
                 assert_eq!(std::fs::read(&path).unwrap(), b"new");
                 assert_eq!(entries(folder.path()), ["x"], "no temporary file is left");
                 assert_eq!(calls, 3);
@@ -348,11 +347,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         std::fs::write(&path, "theirs").unwrap();
-        assert_eq!(replace(&path, b"old", b"new").unwrap(), Replaced::Changed);
+        assert_eq!(
+            replace(&path, b"old", b"new").unwrap(),
+            ReplaceOutcome::Changed
+        );
         // The same size is not the same content.
         assert_eq!(
             replace(&path, b"thairs", b"new").unwrap(),
-            Replaced::Changed
+            ReplaceOutcome::Changed
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
         assert_eq!(entries(folder.path()), ["x"]);

@@ -14,17 +14,19 @@ use rustix::io::Errno;
 
 use crate::stamp::{FileFacts, wanted};
 
-/// The rule for links below a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkRule {
     /// Lead anywhere: the root belongs to the user.
     Follow,
     /// Lead only to places below the root: its content came from elsewhere.
     Contain,
 }
 
-/// Opens a file for reading.
-pub(crate) fn open_file(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_file(
+    root: BorrowedFd<'_>,
+    path: &CStr,
+    links: LinkRule,
+) -> Result<OwnedFd, Errno> {
     open(
         root,
         path,
@@ -33,11 +35,10 @@ pub(crate) fn open_file(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Resu
     )
 }
 
-/// Opens a folder for listing.
 pub(crate) fn open_folder(
     root: BorrowedFd<'_>,
     path: &CStr,
-    links: Links,
+    links: LinkRule,
 ) -> Result<OwnedFd, Errno> {
     open(
         root,
@@ -48,25 +49,30 @@ pub(crate) fn open_folder(
 }
 
 /// The facts about the target of a path, without opening it for reading.
-pub(crate) fn look(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<FileFacts, Errno> {
+pub(crate) fn facts_of(
+    root: BorrowedFd<'_>,
+    path: &CStr,
+    links: LinkRule,
+) -> Result<FileFacts, Errno> {
     match links {
-        Links::Follow => {
+        LinkRule::Follow => {
             let found = rustix::fs::statx(root, path, AtFlags::empty(), wanted())?;
             Ok(FileFacts::from(&found))
         }
         // `statx` cannot be told to stay below a folder; an open by path can, and reads nothing.
-        Links::Contain => look_at(open(root, path, OFlags::PATH | OFlags::CLOEXEC, links)?.as_fd()),
+        LinkRule::Contain => {
+            facts_of_open(open(root, path, OFlags::PATH | OFlags::CLOEXEC, links)?.as_fd())
+        }
     }
 }
 
 /// The facts about a path's own last entry; links in its last part are not followed.
-pub(crate) fn look_unfollowed(folder: BorrowedFd<'_>, path: &CStr) -> Result<FileFacts, Errno> {
+pub(crate) fn facts_unfollowed(folder: BorrowedFd<'_>, path: &CStr) -> Result<FileFacts, Errno> {
     let found = rustix::fs::statx(folder, path, AtFlags::SYMLINK_NOFOLLOW, wanted())?;
     Ok(FileFacts::from(&found))
 }
 
-/// The facts about an open file.
-pub(crate) fn look_at(file: BorrowedFd<'_>) -> Result<FileFacts, Errno> {
+pub(crate) fn facts_of_open(file: BorrowedFd<'_>) -> Result<FileFacts, Errno> {
     let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
     Ok(FileFacts::from(&found))
 }
@@ -111,10 +117,15 @@ pub(crate) fn each_entry(
     Ok(())
 }
 
-fn open(root: BorrowedFd<'_>, path: &CStr, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+fn open(
+    root: BorrowedFd<'_>,
+    path: &CStr,
+    flags: OFlags,
+    links: LinkRule,
+) -> Result<OwnedFd, Errno> {
     match links {
-        Links::Follow => rustix::fs::openat(root, path, flags, Mode::empty()),
-        Links::Contain => {
+        LinkRule::Follow => rustix::fs::openat(root, path, flags, Mode::empty()),
+        LinkRule::Contain => {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
             // EAGAIN means that something was renamed while the kernel resolved the path.
             for _ in 0..8 {

@@ -15,14 +15,10 @@ use crate::files;
 const MAGIC: [u8; 8] = *b"grovecch";
 const HEADER: usize = 8 + 4 + 8 + 8;
 
-/// The result of reading a cache file.
 #[derive(Debug)]
-pub enum Cached {
-    /// The content of the file.
+pub enum CacheRead {
     Content(CachedBytes),
-    /// There is no such file.
     Absent,
-    /// There is one that cannot be used.
     Damaged,
 }
 
@@ -30,31 +26,27 @@ pub enum Cached {
 /// were read: moving megabytes by a header's length costs more than remembering it.
 #[derive(Debug)]
 pub struct CachedBytes {
-    /// The bytes of the whole file.
     pub bytes: Vec<u8>,
-    /// The start of the content.
     pub start: usize,
 }
 
-/// Reads a cache file of a version, at most `limit` bytes.
-pub fn read(path: &Path, version: u32, limit: u64) -> Cached {
+pub fn read(path: &Path, version: u32, limit: u64) -> CacheRead {
     match files::read_bounded(path, limit) {
         Ok(bytes) => {
             if is_sound(&bytes, version) {
-                Cached::Content(CachedBytes {
+                CacheRead::Content(CachedBytes {
                     bytes,
                     start: HEADER,
                 })
             } else {
-                Cached::Damaged
+                CacheRead::Damaged
             }
         }
-        Err(error) if error.is_not_found() => Cached::Absent,
-        Err(_) => Cached::Damaged,
+        Err(error) if error.is_not_found() => CacheRead::Absent,
+        Err(_) => CacheRead::Damaged,
     }
 }
 
-/// Writes a cache file.
 pub fn write(path: &Path, version: u32, content: &[u8]) -> Result<(), FsError> {
     let mut bytes = Vec::with_capacity(HEADER + content.len());
     bytes.extend_from_slice(&MAGIC);
@@ -113,25 +105,25 @@ mod tests {
     fn every_damage_reads_as_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c");
-        assert!(matches!(read(&path, 1, 1000), Cached::Absent));
+        assert!(matches!(read(&path, 1, 1000), CacheRead::Absent));
         write(&path, 1, b"content").unwrap();
         assert!(
-            matches!(read(&path, 1, 1000), Cached::Content(CachedBytes { bytes, start }) if bytes[start..] == *b"content")
+            matches!(read(&path, 1, 1000), CacheRead::Content(CachedBytes { bytes, start }) if bytes[start..] == *b"content")
         );
-        assert!(matches!(read(&path, 2, 1000), Cached::Damaged));
-        assert!(matches!(read(&path, 1, 10), Cached::Damaged));
+        assert!(matches!(read(&path, 2, 1000), CacheRead::Damaged));
+        assert!(matches!(read(&path, 1, 10), CacheRead::Damaged));
         let good = std::fs::read(&path).unwrap();
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1;
             std::fs::write(&path, &bad).unwrap();
             assert!(
-                matches!(read(&path, 1, 1000), Cached::Damaged),
+                matches!(read(&path, 1, 1000), CacheRead::Damaged),
                 "bit flipped at {at}"
             );
             std::fs::write(&path, &good[..at]).unwrap();
             assert!(
-                matches!(read(&path, 1, 1000), Cached::Damaged),
+                matches!(read(&path, 1, 1000), CacheRead::Damaged),
                 "cut at {at}"
             );
         }

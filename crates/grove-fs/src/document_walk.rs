@@ -14,22 +14,18 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::probe_walk::{
-    Counts, LimitsHit, Problem, RootFolder, Trouble, is_printable, read_whole,
+    CallCounts, LimitsHit, RootFolder, WalkProblem, WalkTrouble, is_printable, read_whole,
 };
 use crate::stamp::Stamp;
 
-/// The files that a thread takes at a time.
 const CHUNK: usize = 32;
 
-/// The files that count, and the bounds of the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentOptions<'a> {
-    /// The rule for links in the folder.
-    pub links: Links,
-    /// Returns true if a file of this name counts.
+    pub links: LinkRule,
     pub wanted: fn(&str) -> bool,
     /// Set if hidden files and folders count.
     pub hidden: bool,
@@ -41,45 +37,33 @@ pub struct DocumentOptions<'a> {
     pub not_in: &'a [&'a str],
     /// Folder levels below the root.
     pub max_depth: usize,
-    /// Folders that are opened.
     pub max_folders: usize,
-    /// Entries of one folder that are looked at.
     pub max_entries: usize,
-    /// Files that are read.
     pub max_files: usize,
-    /// The largest file that is read.
     pub max_bytes: u64,
 }
 
-/// A file that counts.
 #[derive(Debug)]
-pub struct Document<T> {
-    /// Its path below the root.
+pub struct WalkedDocument<T> {
     pub path: String,
     /// The file's identity and version, if it could be opened.
     pub stamp: Option<Stamp>,
     /// The number of its hard links.
     pub links: u32,
-    /// The item that was made of it, or what was in the way.
-    pub content: Result<T, Trouble>,
+    pub content: Result<T, WalkTrouble>,
 }
 
-/// The result of a walk.
 #[derive(Debug)]
 pub struct Documents<T> {
-    /// Everything found, sorted by path.
-    pub found: Vec<Document<T>>,
+    pub found: Vec<WalkedDocument<T>>,
     /// Everything else in the way, sorted by path.
-    pub problems: Vec<Problem>,
-    /// The limits that were reached.
+    pub problems: Vec<WalkProblem>,
     pub limits: LimitsHit,
     /// The folders that were opened, by path below the root.
     pub folders: Vec<String>,
 }
 
-/// A reader that makes items of the content of files.
 pub trait DocumentReader: Sync {
-    /// The item that is kept of a file.
     type Item: Send;
 
     /// Returns true if some files may be known, so that each is looked at before it is opened.
@@ -92,7 +76,6 @@ pub trait DocumentReader: Sync {
         None
     }
 
-    /// Makes the item from the bytes of a file.
     fn read(&self, path: &str, bytes: &[u8]) -> Self::Item;
 }
 
@@ -106,7 +89,7 @@ pub fn walk<R: DocumentReader>(
     read: &R,
 ) -> Result<Documents<R::Item>, FsError> {
     let folder = root.open()?;
-    let mut walk = Walk {
+    let mut walk = DocumentWalker {
         root: folder.as_fd(),
         options,
         entered: BTreeSet::new(),
@@ -150,24 +133,24 @@ pub fn read_files<R: DocumentReader>(
     })
 }
 
-struct Walk<'a> {
+struct DocumentWalker<'a> {
     root: BorrowedFd<'a>,
     options: &'a DocumentOptions<'a>,
     entered: BTreeSet<(u64, u64)>,
     files: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
     folders: Vec<String>,
 }
 
 /// The entries of a folder that count, with the flag of a foreign one.
 #[derive(Default)]
-struct Listing {
+struct DocumentListing {
     entries: Vec<(CString, FileType)>,
     is_foreign: bool,
 }
 
-impl Walk<'_> {
+impl DocumentWalker<'_> {
     fn folders(&mut self) {
         let mut level = vec![String::new()];
         let mut left = self.options.max_folders;
@@ -178,7 +161,7 @@ impl Walk<'_> {
             let mut deeper = Vec::new();
             for path in level {
                 if let Err(errno) = self.folder(&path, &mut deeper) {
-                    self.problem(path, Trouble::Error(errno.to_string()));
+                    self.problem(path, WalkTrouble::Error(errno.to_string()));
                 }
             }
             deeper.sort_unstable();
@@ -192,9 +175,9 @@ impl Walk<'_> {
     fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
         let name = beneath::c_path(path)?;
         let folder = beneath::open_folder(self.root, &name, self.options.links)?;
-        let id = beneath::look_at(folder.as_fd())?.stamp.id;
+        let id = beneath::facts_of_open(folder.as_fd())?.stamp.id;
         if !self.entered.insert((id.device, id.inode)) {
-            self.problem(path.to_owned(), Trouble::Loop);
+            self.problem(path.to_owned(), WalkTrouble::Loop);
             return Ok(());
         }
         self.folders.push(path.to_owned());
@@ -231,9 +214,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The entries of a folder that count, sorted.
-    fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<Listing, Errno> {
-        let mut listing = Listing::default();
+    fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<DocumentListing, Errno> {
+        let mut listing = DocumentListing::default();
         let mut seen = 0;
         beneath::each_entry(folder, |name, kind| {
             let bytes = name.to_bytes();
@@ -250,7 +232,7 @@ impl Walk<'_> {
                 listing.entries.push((name.to_owned(), kind));
             } else if kind == FileType::Directory || bytes.ends_with(b".md") {
                 let shown = String::from_utf8_lossy(bytes).into_owned();
-                self.problem(shown, Trouble::UnprintableName);
+                self.problem(shown, WalkTrouble::UnprintableName);
             }
             ControlFlow::Continue(())
         })?;
@@ -261,13 +243,13 @@ impl Walk<'_> {
     /// The kind of entry that a link leads to, if it may be followed; otherwise the link is reported.
     fn follow(&mut self, path: &str) -> Option<FileType> {
         let name = CString::new(path).ok()?;
-        match beneath::look(self.root, &name, self.options.links) {
+        match beneath::facts_of(self.root, &name, self.options.links) {
             Ok(facts) => Some(facts.kind),
             Err(errno) => {
                 let trouble = match errno {
-                    Errno::XDEV | Errno::LOOP => Trouble::Escape(self.target(&name)),
-                    Errno::NOENT => Trouble::BrokenLink(self.target(&name)),
-                    other => Trouble::Error(other.to_string()),
+                    Errno::XDEV | Errno::LOOP => WalkTrouble::Escape(self.target(&name)),
+                    Errno::NOENT => WalkTrouble::BrokenLink(self.target(&name)),
+                    other => WalkTrouble::Error(other.to_string()),
                 };
                 self.problem(path.to_owned(), trouble);
                 None
@@ -283,12 +265,11 @@ impl Walk<'_> {
         )
     }
 
-    fn problem(&mut self, path: String, trouble: Trouble) {
-        self.problems.push(Problem { path, trouble });
+    fn problem(&mut self, path: String, trouble: WalkTrouble) {
+        self.problems.push(WalkProblem { path, trouble });
     }
 }
 
-/// The root whose files are read.
 struct OpenRoot<'a> {
     root: BorrowedFd<'a>,
     device: u64,
@@ -302,7 +283,7 @@ impl<'a> OpenRoot<'a> {
         options: &'a DocumentOptions<'a>,
     ) -> Result<Self, FsError> {
         let look = |errno: Errno| FsError::new("look at", &root.path, errno);
-        let facts = beneath::look_at(folder).map_err(look)?;
+        let facts = beneath::facts_of_open(folder).map_err(look)?;
         Ok(Self {
             root: folder,
             device: facts.stamp.id.device,
@@ -311,7 +292,11 @@ impl<'a> OpenRoot<'a> {
     }
 
     /// Reads files on two threads, each of which takes some at a time; their order stays.
-    fn documents<R: DocumentReader>(&self, files: Vec<String>, read: &R) -> Vec<Document<R::Item>> {
+    fn documents<R: DocumentReader>(
+        &self,
+        files: Vec<String>,
+        read: &R,
+    ) -> Vec<WalkedDocument<R::Item>> {
         let mut chunks = Vec::with_capacity(files.len() / CHUNK + 1);
         let mut files = files.into_iter().peekable();
         while files.peek().is_some() {
@@ -356,11 +341,11 @@ impl<'a> OpenRoot<'a> {
         path: String,
         buffer: &mut Vec<u8>,
         read: &R,
-    ) -> Document<R::Item> {
-        let mut document = Document {
+    ) -> WalkedDocument<R::Item> {
+        let mut document = WalkedDocument {
             stamp: None,
             links: 1,
-            content: Err(Trouble::NotRegular),
+            content: Err(WalkTrouble::NotRegular),
             path,
         };
         if read.knows_any() && self.is_known(&mut document, read) {
@@ -377,11 +362,15 @@ impl<'a> OpenRoot<'a> {
     }
 
     /// Takes the known item of a file that has not changed; the file is not opened.
-    fn is_known<R: DocumentReader>(&self, document: &mut Document<R::Item>, read: &R) -> bool {
+    fn is_known<R: DocumentReader>(
+        &self,
+        document: &mut WalkedDocument<R::Item>,
+        read: &R,
+    ) -> bool {
         let Ok(name) = CString::new(document.path.as_str()) else {
             return false;
         };
-        let Ok(facts) = beneath::look(self.root, &name, self.options.links) else {
+        let Ok(facts) = beneath::facts_of(self.root, &name, self.options.links) else {
             return false;
         };
         let Some(item) = read.known(&document.path, &facts.stamp) else {
@@ -393,29 +382,34 @@ impl<'a> OpenRoot<'a> {
         true
     }
 
-    /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
-    fn bytes<T>(&self, document: &mut Document<T>, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
-        let error = |errno: Errno| Trouble::Error(errno.to_string());
-        let name = CString::new(document.path.as_str()).map_err(|_| Trouble::UnprintableName)?;
+    /// One open, one stat of the open file, one read: what is hashed and parsed is what was checked.
+    fn bytes<T>(
+        &self,
+        document: &mut WalkedDocument<T>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, WalkTrouble> {
+        let error = |errno: Errno| WalkTrouble::Error(errno.to_string());
+        let name =
+            CString::new(document.path.as_str()).map_err(|_| WalkTrouble::UnprintableName)?;
         let file = match beneath::open_file(self.root, &name, self.options.links) {
             // A socket cannot be opened, and so is not a file.
-            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
+            Err(Errno::NXIO) => return Err(WalkTrouble::NotRegular),
             opened => opened.map_err(error)?,
         };
-        let facts = beneath::look_at(file.as_fd()).map_err(error)?;
+        let facts = beneath::facts_of_open(file.as_fd()).map_err(error)?;
         document.stamp = Some(facts.stamp);
         if facts.kind != FileType::RegularFile {
-            return Err(Trouble::NotRegular);
+            return Err(WalkTrouble::NotRegular);
         }
         document.links = facts.links;
         let limit = self.options.max_bytes;
         if facts.stamp.size > limit {
-            return Err(Trouble::TooLarge(facts.stamp.size));
+            return Err(WalkTrouble::TooLarge(facts.stamp.size));
         }
         if facts.stamp.id.device != self.device && beneath::is_pseudo(file.as_fd()) {
-            return Err(Trouble::Pseudo);
+            return Err(WalkTrouble::Pseudo);
         }
-        read_whole(&file, &facts, limit, buffer, &mut Counts::default())
+        read_whole(&file, &facts, limit, buffer, &mut CallCounts::default())
     }
 }
 
@@ -432,7 +426,7 @@ mod tests {
         std::fs::write(file, path).unwrap();
     }
 
-    fn options(links: Links) -> DocumentOptions<'static> {
+    fn options(links: LinkRule) -> DocumentOptions<'static> {
         DocumentOptions {
             links,
             wanted: |name| name.strip_suffix(".md").is_some() && name != "SKILL.md",
@@ -488,7 +482,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         put(folder.path(), "a.md");
         put(folder.path(), "b.md");
-        for links in [Links::Follow, Links::Contain] {
+        for links in [LinkRule::Follow, LinkRule::Contain] {
             let options = options(links);
             let first = look(folder.path(), &options);
             let known = first.found[0].stamp;
@@ -533,7 +527,7 @@ mod tests {
         ] {
             put(folder.path(), path);
         }
-        let found = look(folder.path(), &options(Links::Follow));
+        let found = look(folder.path(), &options(LinkRule::Follow));
         assert_eq!(names(&found), ["a/b/d.md", "a/c.md", "b.md"]);
         assert_eq!(found.found[1].content, Ok("a/c.md".to_owned()));
         assert_eq!(found.limits.depth, ["a/b/c"]);
@@ -549,12 +543,12 @@ mod tests {
         std::fs::write(folder.path().join("0.md"), "x".repeat(101)).unwrap();
         let few = DocumentOptions {
             max_files: 3,
-            ..options(Links::Follow)
+            ..options(LinkRule::Follow)
         };
         let found = look(folder.path(), &few);
         assert_eq!(names(&found), ["0.md", "1.md", "2.md"]);
         assert_eq!(found.limits.candidates, ["3.md", "4.md"]);
-        assert_eq!(found.found[0].content, Err(Trouble::TooLarge(101)));
+        assert_eq!(found.found[0].content, Err(WalkTrouble::TooLarge(101)));
     }
 
     #[test]
@@ -567,7 +561,7 @@ mod tests {
         symlink("../outside/x.md", root.join("x.md")).unwrap();
         symlink("in", root.join("twice")).unwrap();
         symlink("nowhere", root.join("lost.md")).unwrap();
-        let own = look(&root, &options(Links::Follow));
+        let own = look(&root, &options(LinkRule::Follow));
         assert_eq!(names(&own), ["in/y.md", "out/x.md", "x.md"]);
         let said = |found: &Documents<String>| -> Vec<String> {
             found
@@ -577,7 +571,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(said(&own), ["lost.md", "twice"]);
-        let contained = look(&root, &options(Links::Contain));
+        let contained = look(&root, &options(LinkRule::Contain));
         assert_eq!(names(&contained), ["in/y.md"]);
         assert_eq!(said(&contained), ["lost.md", "out", "twice", "x.md"]);
     }

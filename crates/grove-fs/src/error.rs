@@ -2,21 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-/// An operation on a path that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {}", path.display())]
 pub struct FsError {
     /// The action that was tried, as a verb: `read`, `create`.
     pub action: &'static str,
-    /// The path that it was tried on.
     pub path: PathBuf,
-    /// The reason why it failed.
     #[source]
     pub source: std::io::Error,
 }
 
 impl FsError {
-    /// Wraps an error with its action and path.
     pub fn new(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
         Self {
             action,
@@ -25,7 +21,6 @@ impl FsError {
         }
     }
 
-    /// Returns true if the path does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.source.kind(),

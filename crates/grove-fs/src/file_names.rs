@@ -11,59 +11,46 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::probe_walk::{RootFolder, is_printable};
 
-/// The bounds of a search for names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamesOptions<'a> {
     /// Folder levels below the folder that are opened.
     pub max_depth: usize,
-    /// Entries that are looked at in all.
     pub max_entries: usize,
     /// Entries whose names are read in all; beyond, nothing is known of them.
     pub max_read: usize,
     /// Folders, by path below the folder, that belong to something else and are not entered.
     pub not_in: &'a BTreeSet<String>,
-    /// File names at the top that are left out.
     pub except: &'a [&'a str],
 }
 
-/// The names that were found.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FileNames {
     /// Paths of regular files below the folder. One that ends in a slash is a folder too deep to be opened.
     pub names: Vec<String>,
-    /// Entries that were not looked at.
     pub not_seen: usize,
-    /// Set if there are more entries than were counted.
     pub uncounted: bool,
     /// Links that lead out of the folder or nowhere.
     pub links_out: usize,
     /// Entries that are there and not among the names, the first of them, each with the reason.
-    pub left_out: Vec<(String, LeftOut)>,
+    pub left_out: Vec<(String, LeftOutReason)>,
 }
 
-/// The reasons why an entry of a folder is not among its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum LeftOutReason {
     /// Its name begins with a dot, or is `node_modules`.
     Hidden,
-    /// Its name is not text that can be shown.
     Name,
-    /// It is a link that leads out of the folder or nowhere.
     LinkOut,
-    /// It is a link to a folder.
     LinkToFolder,
-    /// It is neither a file nor a folder.
     Special,
-    /// It cannot be opened.
     Closed,
 }
 
-impl LeftOut {
-    /// The reason, for people.
+impl LeftOutReason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hidden => "hidden files and `node_modules` are not looked at",
@@ -76,11 +63,10 @@ impl LeftOut {
     }
 }
 
-/// Entries that are named though they are left out.
 const MAX_LEFT_OUT: usize = 100;
 
 impl FileNames {
-    fn leave_out(&mut self, name: String, why: LeftOut) {
+    fn leave_out(&mut self, name: String, why: LeftOutReason) {
         if self.left_out.len() < MAX_LEFT_OUT {
             self.left_out.push((name, why));
         }
@@ -90,7 +76,7 @@ impl FileNames {
 /// Lists the files in a folder below a root and further down. Hidden entries and `node_modules` do not count.
 pub fn below(
     root: &RootFolder,
-    links: Links,
+    links: LinkRule,
     folder: &str,
     options: &NamesOptions<'_>,
 ) -> Result<FileNames, FsError> {
@@ -113,7 +99,7 @@ pub fn below(
             // A folder that cannot be opened below the top has nothing to name.
             match walk.folder(&path, &mut deeper) {
                 Err(errno) if path.is_empty() => return Err(fail(errno)),
-                Err(_) => walk.found.leave_out(path, LeftOut::Closed),
+                Err(_) => walk.found.leave_out(path, LeftOutReason::Closed),
                 Ok(()) => {}
             }
         }
@@ -138,7 +124,7 @@ struct NameWalk<'a> {
 impl NameWalk<'_> {
     fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
         let name = beneath::c_path(path)?;
-        let folder = beneath::open_folder(self.top, &name, Links::Contain)?;
+        let folder = beneath::open_folder(self.top, &name, LinkRule::Contain)?;
         for (name, kind) in self.entries(path, folder.as_fd())? {
             let Ok(text) = name.to_str().map(str::to_owned) else {
                 continue;
@@ -157,7 +143,7 @@ impl NameWalk<'_> {
             }
             self.looked += 1;
             let kind = match kind {
-                FileType::Unknown => beneath::look_unfollowed(folder.as_fd(), &name)?.kind,
+                FileType::Unknown => beneath::facts_unfollowed(folder.as_fd(), &name)?.kind,
                 known => known,
             };
             match kind {
@@ -166,7 +152,7 @@ impl NameWalk<'_> {
                 FileType::Symlink => self.link(below),
                 FileType::Directory => {}
                 // An entry that is neither a file nor a folder cannot be read.
-                _ => self.found.leave_out(below, LeftOut::Special),
+                _ => self.found.leave_out(below, LeftOutReason::Special),
             }
         }
         Ok(())
@@ -176,17 +162,16 @@ impl NameWalk<'_> {
         let Ok(path) = CString::new(below.as_str()) else {
             return;
         };
-        match beneath::look(self.top, &path, Links::Contain) {
+        match beneath::facts_of(self.top, &path, LinkRule::Contain) {
             Ok(facts) if facts.kind == FileType::RegularFile => self.found.names.push(below),
-            Ok(_) => self.found.leave_out(below, LeftOut::LinkToFolder),
+            Ok(_) => self.found.leave_out(below, LeftOutReason::LinkToFolder),
             Err(_) => {
                 self.found.links_out += 1;
-                self.found.leave_out(below, LeftOut::LinkOut);
+                self.found.leave_out(below, LeftOutReason::LinkOut);
             }
         }
     }
 
-    /// The entries of a folder that count, sorted.
     fn entries(
         &mut self,
         path: &str,
@@ -198,13 +183,13 @@ impl NameWalk<'_> {
         };
         let (mut all, mut left_out) = (Vec::new(), Vec::new());
         beneath::each_entry(folder, |name, kind| {
-            let mut leave_out = |why: LeftOut| {
+            let mut leave_out = |why: LeftOutReason| {
                 if left_out.len() < MAX_LEFT_OUT {
                     left_out.push((shown(name), why));
                 }
             };
             if !counts(name) {
-                leave_out(LeftOut::Hidden);
+                leave_out(LeftOutReason::Hidden);
                 return ControlFlow::Continue(());
             }
             self.read += 1;
@@ -216,7 +201,7 @@ impl NameWalk<'_> {
                 all.push((name.to_owned(), kind));
             } else {
                 self.found.not_seen += 1;
-                leave_out(LeftOut::Name);
+                leave_out(LeftOutReason::Name);
             }
             ControlFlow::Continue(())
         })?;
@@ -245,7 +230,7 @@ mod tests {
             base: None,
             path: root.to_path_buf(),
         };
-        below(&root, Links::Follow, folder, options).unwrap()
+        below(&root, LinkRule::Follow, folder, options).unwrap()
     }
 
     fn put(root: &Path, path: &str) {
@@ -317,16 +302,16 @@ mod tests {
                 uncounted: false,
                 links_out: 3,
                 left_out: [
-                    (".git", LeftOut::Hidden),
-                    (".hidden", LeftOut::Hidden),
-                    ("bad\\u{7}name", LeftOut::Name),
-                    ("node_modules", LeftOut::Hidden),
-                    ("again", LeftOut::LinkToFolder),
-                    ("dangling", LeftOut::LinkOut),
-                    ("etc", LeftOut::LinkOut),
-                    ("out.md", LeftOut::LinkOut),
-                    ("pipe", LeftOut::Special),
-                    ("a/loop", LeftOut::LinkToFolder),
+                    (".git", LeftOutReason::Hidden),
+                    (".hidden", LeftOutReason::Hidden),
+                    ("bad\\u{7}name", LeftOutReason::Name),
+                    ("node_modules", LeftOutReason::Hidden),
+                    ("again", LeftOutReason::LinkToFolder),
+                    ("dangling", LeftOutReason::LinkOut),
+                    ("etc", LeftOutReason::LinkOut),
+                    ("out.md", LeftOutReason::LinkOut),
+                    ("pipe", LeftOutReason::Special),
+                    ("a/loop", LeftOutReason::LinkToFolder),
                 ]
                 .map(|(name, why)| (name.to_owned(), why))
                 .to_vec(),
@@ -369,9 +354,9 @@ mod tests {
             path: folder.path().join("root"),
         };
         let none = BTreeSet::new();
-        assert!(below(&root, Links::Contain, "s", &options(&none)).is_err());
+        assert!(below(&root, LinkRule::Contain, "s", &options(&none)).is_err());
         assert_eq!(
-            below(&root, Links::Follow, "s", &options(&none))
+            below(&root, LinkRule::Follow, "s", &options(&none))
                 .unwrap()
                 .names,
             ["x.md"]

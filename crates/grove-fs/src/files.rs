@@ -9,7 +9,6 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::FsError;
 use crate::stamp::FileId;
 
-/// Reads a regular file of at most `limit` bytes.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     let fail = |error: std::io::Error| FsError::new("read", path, error);
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -21,7 +20,6 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     read_open(file, path, limit)
 }
 
-/// Reads an open file if it is a regular one of at most `limit` bytes.
 pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     let fail = |error: std::io::Error| FsError::new("read", path, error);
     let metadata = file.metadata().map_err(fail)?;
@@ -40,7 +38,6 @@ pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<
     Ok(bytes)
 }
 
-/// The path with all links resolved.
 pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
@@ -57,23 +54,19 @@ pub fn is_below(folder: &Path, top: &Path) -> bool {
         .unwrap_or_default()
 }
 
-/// The identity of the folder at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FolderIdentity {
-    /// Its device and inode.
     pub id: FileId,
     /// The time at which it was made, in nanoseconds, where the file system knows it.
     pub born: Option<i64>,
 }
 
-/// The identity of what a path leads to.
 pub fn identity(path: &Path) -> Result<FileId, FsError> {
     folder_identity(path).map(|found| found.id)
 }
 
-/// The identity of what a path leads to, with its birth.
 pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
-    let metadata = look_at(path)?;
+    let metadata = metadata_of(path)?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -92,7 +85,7 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 /// may be written by another user, or one of the folders further up be replaced.
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
     for (above, part) in path.ancestors().enumerate() {
-        let metadata = look_at(part)?;
+        let metadata = metadata_of(part)?;
         let is_sticky = metadata.mode() & 0o1000 != 0;
         let others = match above {
             0..=OWN_FOLDERS => 0o022,
@@ -100,7 +93,7 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
             _ if is_sticky => 0,
             _ => 0o002,
         };
-        if is_others(&metadata, others) {
+        if may_be_changed_by_others(&metadata, others) {
             return Ok(None);
         }
     }
@@ -109,11 +102,11 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
 
 /// Returns true if the target of a path belongs to another user, or may be written by all.
 pub fn belongs_to_others(path: &Path) -> Result<bool, FsError> {
-    Ok(is_others(&look_at(path)?, 0o002))
+    Ok(may_be_changed_by_others(&metadata_of(path)?, 0o002))
 }
 
 /// Returns true if another user may change it: its owner, or those whom its mode lets write. Root trusts all files.
-fn is_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
+fn may_be_changed_by_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_own = user == 0 || [0, user].contains(&metadata.uid());
     !is_own || metadata.mode() & writers != 0
@@ -191,31 +184,26 @@ pub fn is_mount_root(path: &Path) -> bool {
     found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-fn look_at(path: &Path) -> Result<std::fs::Metadata, FsError> {
+fn metadata_of(path: &Path) -> Result<std::fs::Metadata, FsError> {
     std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))
 }
 
-/// The permission bits of what a path leads to.
 pub fn mode(path: &Path) -> Result<u32, FsError> {
-    Ok(look_at(path)?.mode() & 0o7777)
+    Ok(metadata_of(path)?.mode() & 0o7777)
 }
 
-/// The size of the target of a path, in bytes.
 pub fn size(path: &Path) -> Result<u64, FsError> {
-    Ok(look_at(path)?.len())
+    Ok(metadata_of(path)?.len())
 }
 
-/// Returns true if a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns true if a path leads to a plain file.
 pub fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Returns true if a path is itself a link.
 pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
@@ -264,7 +252,6 @@ pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Returns true if this process may read the target of a path.
 pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
@@ -282,7 +269,6 @@ pub fn without_links_above(path: &Path) -> Result<PathBuf, FsError> {
     }
 }
 
-/// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), FsError> {
     std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
 }
@@ -321,7 +307,6 @@ pub fn remove_folder(path: &Path) -> Result<(), FsError> {
     }
 }
 
-/// Removes a folder in which nothing is.
 pub fn remove_empty_folder(path: &Path) -> Result<(), FsError> {
     std::fs::remove_dir(path).map_err(|error| FsError::new("remove", path, error))
 }

@@ -2,8 +2,8 @@
 //! whether it is still the same.
 //!
 //! Links are recorded with their targets and never followed. Stamps are taken before content is read, so that a
-//! change during a scan shows in the stamp at the next look. An unchanged stamp of a folder proves that no entry
-//! was added, removed or renamed in it, so a look lists nothing.
+//! change during a scan shows in the stamp at the next check. An unchanged stamp of a folder proves that no entry
+//! was added, removed or renamed in it, so a check lists nothing.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -15,56 +15,43 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::probe_walk::RootFolder;
 use crate::stamp::{FileFacts, Stamp};
 
-/// The bounds of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanBounds {
-    /// The most entries in all.
     pub max_entries: usize,
-    /// Folder levels below the folder.
     pub max_depth: usize,
-    /// Bytes of files in all.
     pub max_bytes: u64,
 }
 
-/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderEntry {
     /// Its path below the folder; empty for the folder itself. Bytes that are no text are escaped, and backslashes
     /// too, so that no two names are written alike.
     pub path: String,
-    /// The content that it had.
     pub content: EntryContent,
     location: CString,
     stamp: EntryStamp,
 }
 
-/// The kind and content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryContent {
-    /// A regular file with its digest.
     File {
         /// The BLAKE3 digest of its bytes; none if it could not be read.
         digest: Option<[u8; 32]>,
-        /// Set if any user may execute it.
         executable: bool,
     },
-    /// A link, by what it says that it leads to.
     Link {
-        /// The target as it is written.
         target: String,
     },
-    /// A folder, whose entries are separate.
     Folder,
     /// A pipe, a socket or a device.
     Special,
 }
 
-/// The fields that change whenever an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct EntryStamp {
     stamp: Stamp,
@@ -72,7 +59,7 @@ struct EntryStamp {
 }
 
 impl EntryStamp {
-    fn look(folder: BorrowedFd<'_>, path: &CStr) -> Result<Self, Errno> {
+    fn of(folder: BorrowedFd<'_>, path: &CStr) -> Result<Self, Errno> {
         let wanted = crate::stamp::wanted() | rustix::fs::StatxFlags::MODE;
         let found = rustix::fs::statx(folder, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
         Ok(Self {
@@ -86,14 +73,12 @@ impl EntryStamp {
     }
 }
 
-/// The result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderScan {
     /// The folder itself and all entries, those of a folder behind it.
     pub entries: Vec<FolderEntry>,
     /// The reason why not everything could be scanned; what is missing then is not known.
     pub problem: Option<String>,
-    /// The time at which the scan began.
     started: i64,
 }
 
@@ -116,7 +101,6 @@ impl FolderScan {
     }
 }
 
-/// The facts that are known before a scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScanKnowledge<'a> {
     /// An earlier scan: files with the same settled stamps are not read again.
@@ -128,7 +112,7 @@ pub struct ScanKnowledge<'a> {
 /// Scans a folder below a root, without the folders in it that belong to something else.
 pub fn scan(
     root: &RootFolder,
-    links: Links,
+    links: LinkRule,
     folder: &str,
     not_in: &[String],
     bounds: &ScanBounds,
@@ -160,11 +144,15 @@ pub fn scan(
     scanner.scan
 }
 
-fn open_top(root: &RootFolder, name: &str, links: Links) -> Result<(OwnedFd, EntryStamp), FsError> {
+fn open_top(
+    root: &RootFolder,
+    name: &str,
+    links: LinkRule,
+) -> Result<(OwnedFd, EntryStamp), FsError> {
     let fail = |errno: Errno| FsError::new("open", &root.path.join(name), errno);
     let path = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
     let top = beneath::open_folder(root.open()?.as_fd(), &path, links).map_err(fail)?;
-    let stamp = EntryStamp::look(top.as_fd(), c".").map_err(fail)?;
+    let stamp = EntryStamp::of(top.as_fd(), c".").map_err(fail)?;
     Ok((top, stamp))
 }
 
@@ -217,7 +205,7 @@ impl Scanner<'_> {
                     self.bounds.max_entries
                 ));
             }
-            let stamp = EntryStamp::look(folder, &name);
+            let stamp = EntryStamp::of(folder, &name);
             let stamp = stamp.map_err(|errno| format!("`{path}` cannot be looked at: {errno}"))?;
             let content = self.content(folder, &name, &path, &stamp)?;
             if content == EntryContent::Folder {
@@ -334,9 +322,8 @@ pub fn unchanged(root: &RootFolder, scans: &[&FolderScan]) -> Vec<bool> {
         return vec![false; scans.len()];
     };
     let look = |scans: &[&FolderScan]| -> Vec<bool> {
-        let same = |entry: &FolderEntry| {
-            EntryStamp::look(root.as_fd(), &entry.location) == Ok(entry.stamp)
-        };
+        let same =
+            |entry: &FolderEntry| EntryStamp::of(root.as_fd(), &entry.location) == Ok(entry.stamp);
         let same_scan = |scan: &&FolderScan| scan.is_settled() && scan.entries.iter().all(same);
         scans.iter().map(same_scan).collect()
     };
@@ -379,7 +366,14 @@ mod tests {
     }
 
     fn scanned(path: &Path, not_in: &[String], knowledge: &ScanKnowledge<'_>) -> FolderScan {
-        scan(&root(path), Links::Contain, "s", not_in, &BOUNDS, knowledge)
+        scan(
+            &root(path),
+            LinkRule::Contain,
+            "s",
+            not_in,
+            &BOUNDS,
+            knowledge,
+        )
     }
 
     fn tree() -> tempfile::TempDir {
@@ -456,7 +450,7 @@ mod tests {
             let knowledge = ScanKnowledge::default();
             let found = scan(
                 &root(base.path()),
-                Links::Contain,
+                LinkRule::Contain,
                 "s",
                 &[],
                 &bounds,

@@ -8,32 +8,27 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::files;
 use crate::probe_walk::{RootFolder, is_printable};
-use crate::spot::Spot;
+use crate::spot::FilePlace;
 
-/// A folder that is held open.
 #[derive(Debug)]
 pub struct HeldFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-/// The names of the folders in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderNames {
     /// Folders and links, which may lead to folders; hidden ones are left out. Sorted.
     pub names: Vec<String>,
-    /// Set if there are more entries than were looked at.
     pub is_cut: bool,
 }
 
-/// The kind of entry that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A folder, directly or through links.
+pub enum PathKind {
     Folder,
     /// A regular file, directly or through links.
     File,
@@ -77,13 +72,12 @@ impl HeldFolder {
         })
     }
 
-    /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens a folder in it; an empty path is the folder itself.
-    pub fn folder(&self, below: &str, links: Links) -> Result<Self, FsError> {
+    pub fn folder(&self, below: &str, links: LinkRule) -> Result<Self, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("open", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
@@ -92,20 +86,19 @@ impl HeldFolder {
     }
 
     /// The kind of entry that a path in it leads to, without opening that; an empty path is the folder itself.
-    pub fn entry(&self, below: &str, links: Links) -> Result<EntryKind, FsError> {
+    pub fn entry(&self, below: &str, links: LinkRule) -> Result<PathKind, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("look at", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
-        let facts = beneath::look(self.folder.as_fd(), &name, links).map_err(fail)?;
+        let facts = beneath::facts_of(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(match facts.kind {
-            FileType::Directory => EntryKind::Folder,
-            FileType::RegularFile => EntryKind::File,
-            _ => EntryKind::Other,
+            FileType::Directory => PathKind::Folder,
+            FileType::RegularFile => PathKind::File,
+            _ => PathKind::Other,
         })
     }
 
-    /// Reads a regular file in it of at most `limit` bytes.
-    pub fn read(&self, below: &str, links: Links, limit: u64) -> Result<Vec<u8>, FsError> {
+    pub fn read(&self, below: &str, links: LinkRule, limit: u64) -> Result<Vec<u8>, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("read", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
@@ -114,11 +107,11 @@ impl HeldFolder {
     }
 
     /// The place of a file in it, to which no link leads; its folders are made if needed.
-    pub fn spot(&self, below: &Path) -> Result<Spot, FsError> {
+    pub fn spot(&self, below: &Path) -> Result<FilePlace, FsError> {
         let path = self.path.join(below);
         let folder = self.folder.try_clone();
         let folder = folder.map_err(|error| FsError::new("open", &path, error))?;
-        Spot::in_folder(folder, path, below)
+        FilePlace::in_folder(folder, path, below)
     }
 
     /// The folders in it, of the first `limit` entries.
@@ -183,26 +176,26 @@ mod tests {
             ("../out", false),
         ] {
             let file = format!("{path}/file");
-            assert!(held.folder(path, Links::Follow).is_ok(), "{path}");
-            assert!(held.read(&file, Links::Follow, 100).is_ok(), "{path}");
-            let inside = held.folder(path, Links::Contain);
+            assert!(held.folder(path, LinkRule::Follow).is_ok(), "{path}");
+            assert!(held.read(&file, LinkRule::Follow, 100).is_ok(), "{path}");
+            let inside = held.folder(path, LinkRule::Contain);
             assert_eq!(inside.is_ok(), contained, "{path}");
-            for (name, kind) in [(path, EntryKind::Folder), (&file, EntryKind::File)] {
-                assert_eq!(held.entry(name, Links::Follow).unwrap(), kind);
-                let seen = held.entry(name, Links::Contain).ok();
+            for (name, kind) in [(path, PathKind::Folder), (&file, PathKind::File)] {
+                assert_eq!(held.entry(name, LinkRule::Follow).unwrap(), kind);
+                let seen = held.entry(name, LinkRule::Contain).ok();
                 assert_eq!(seen, contained.then_some(kind), "{name}");
             }
-            let read = held.read(&file, Links::Contain, 100);
+            let read = held.read(&file, LinkRule::Contain, 100);
             assert_eq!(read.is_ok(), contained, "{path}");
             if let Err(error) = read {
                 assert!(error.leads_out(), "{path}");
             }
         }
         // Held at its own folder, a link to a folder beside it leads out.
-        let inner = held.folder("in", Links::Contain).unwrap();
-        assert!(inner.folder("deep", Links::Contain).is_ok());
-        assert!(inner.folder("../near", Links::Contain).is_err());
-        assert!(held.read("in/file", Links::Contain, 3).is_err());
+        let inner = held.folder("in", LinkRule::Contain).unwrap();
+        assert!(inner.folder("deep", LinkRule::Contain).is_ok());
+        assert!(inner.folder("../near", LinkRule::Contain).is_err());
+        assert!(held.read("in/file", LinkRule::Contain, 3).is_err());
     }
 
     #[test]

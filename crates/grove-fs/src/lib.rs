@@ -13,6 +13,7 @@ pub mod cache_file;
 pub mod document_walk;
 pub mod error;
 pub mod file_names;
+pub mod file_place;
 pub mod files;
 pub mod folder_entries;
 pub mod held_folder;
@@ -20,7 +21,6 @@ pub mod listing;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;
-pub mod spot;
 pub mod stamp;
 pub mod trust_store;
 pub mod undo;
@@ -29,7 +29,6 @@ pub mod watch;
 pub use error::FsError;
 pub use stamp::{FileId, Stamp};
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

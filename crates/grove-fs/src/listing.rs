@@ -8,43 +8,33 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::error::FsError;
 use crate::held_folder::HeldFolder;
-use crate::probe_walk::Links;
+use crate::probe_walk::LinkRule;
 
 /// One entry of a folder, as it is there: links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedEntry {
-    /// Its path below the folder that was asked for.
     pub path: String,
-    /// The kind of the entry.
     pub kind: ListedKind,
 }
 
-/// The kinds of entries in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListedKind {
-    /// A folder, and no link.
     Folder,
     /// A regular file, and no link.
     File,
-    /// A link, wherever it leads.
     Link,
     /// A pipe, a socket or a device.
     Other,
 }
 
-/// The entries that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The entries, sorted by path.
     pub entries: Vec<ListedEntry>,
-    /// Set if there are more than were looked at.
     pub is_cut: bool,
 }
 
-/// The bounds of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListingBounds {
-    /// The most entries in all.
     pub entries: usize,
     /// Levels of folders below the first.
     pub depth: usize,
@@ -94,7 +84,7 @@ pub fn below(
         let mut next = Vec::new();
         for path in level {
             let left = bounds.entries.saturating_sub(all.entries.len());
-            let opened = folder.folder(&path, Links::Contain);
+            let opened = folder.folder(&path, LinkRule::Contain);
             let Ok(inner) = opened.and_then(|inner| entries(&inner, left)) else {
                 continue;
             };

@@ -12,10 +12,8 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 
-/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     /// The kernel gives the lock up when this is closed.
@@ -23,7 +21,6 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// The lock file that belongs to a file: hidden, beside it.
     pub fn beside(path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         path.with_file_name(format!(".{name}.lock"))

@@ -18,7 +18,6 @@ pub fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
         .find(|path| is_program(path))
 }
 
-/// Returns true if a file can be run.
 pub fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()

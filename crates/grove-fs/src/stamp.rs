@@ -10,22 +10,16 @@ use crate::error::FsError;
 /// A file's identity: one inode is one file, whatever its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
-    /// The number of its device.
     pub device: u64,
-    /// The number of its inode.
     pub inode: u64,
 }
 
 /// The fields that change whenever content does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
-    /// The file that it is of.
     pub id: FileId,
-    /// Its size in bytes.
     pub size: u64,
-    /// Modification time in nanoseconds.
     pub mtime: i64,
-    /// Change time in nanoseconds.
     pub ctime: i64,
 }
 
@@ -63,7 +57,6 @@ pub(crate) struct FileFacts {
     pub(crate) links: u32,
 }
 
-/// The fields asked of the kernel.
 pub(crate) fn wanted() -> StatxFlags {
     StatxFlags::TYPE
         | StatxFlags::INO
@@ -97,7 +90,6 @@ impl From<&Statx> for FileFacts {
     }
 }
 
-/// The stamp of what a path leads to.
 pub fn of_path(path: &Path) -> Result<Stamp, FsError> {
     let found = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), wanted());
     let found = found.map_err(|errno| FsError::new("look at", path, errno))?;

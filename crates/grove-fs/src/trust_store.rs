@@ -22,18 +22,15 @@ const VERSION: u32 = 2;
 const MAX_GRANT_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes of the files by which a working tree and its repository know one another.
 const MAX_GIT_LINE: u64 = 8 * 1024;
-/// The folder of working trees, beside that of the grants.
 const WORKING_TREES: &str = "worktrees";
 
 /// The record of each file as it was seen, by path below the granted folder.
 pub type Pins = BTreeMap<String, String>;
 
-/// A folder that the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     version: u32,
-    /// The canonical path of the folder.
     pub path: PathBuf,
     /// The folder itself, so that another one put in its place has no trust.
     pub folder: FileId,
@@ -46,23 +43,18 @@ pub struct Grant {
     pub pins: Arc<Pins>,
 }
 
-/// The grant that covers a folder, if any does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
+pub enum GrantLookup {
     /// A grant for it or for a folder above it.
     Granted(Grant),
-    /// There is no grant.
     None,
-    /// A grant that counts as none, with the reason.
     Refused(PathBuf, GrantRefusal),
     /// A grant for a folder that was at this path and is not there any more.
     Moved(PathBuf),
 }
 
-/// The reasons why a grant counts as none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantRefusal {
-    /// Its file cannot be read as one.
     Damaged,
     /// Another user may write the file or its folders.
     NotOwn,
@@ -74,13 +66,11 @@ pub enum GrantRefusal {
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     folder: PathBuf,
-    /// Grants that were read, by file.
     known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
-    /// The look that asks; what was read in it is not read again.
-    look: u64,
+    /// The number of the discovery that asks; what was read in it is not read again.
+    generation: u64,
 }
 
-/// A grant that was read.
 #[derive(Debug)]
 struct KnownGrant {
     look: u64,
@@ -90,25 +80,23 @@ struct KnownGrant {
 }
 
 impl TrustStore {
-    /// The store in a folder, which need not exist.
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
             known: Arc::default(),
-            look: 0,
+            generation: 0,
         }
     }
 
-    /// The same for another look, which reads again whatever may have changed since the one before.
+    /// Returns the store for the next discovery, which reads again whatever may have changed since the one before.
     #[must_use]
-    pub fn for_next_look(&self) -> Self {
+    pub fn next_generation(&self) -> Self {
         Self {
-            look: self.look + 1,
+            generation: self.generation + 1,
             ..self.clone()
         }
     }
 
-    /// A grant for a folder as it is now.
     pub fn grant_for(path: &Path, follow: bool) -> Result<Grant, FsError> {
         let canonical = files::canonical(path)?;
         let FolderIdentity { id, born } = files::folder_identity(&canonical)?;
@@ -124,11 +112,11 @@ impl TrustStore {
 
     /// Finds the nearest grant that covers a folder given by its canonical path. A working tree that Grove made has that of
     /// the repository it belongs to, for what is as it was seen there.
-    pub fn covering(&self, canonical: &Path) -> Lookup {
+    pub fn covering(&self, canonical: &Path) -> GrantLookup {
         match self.covering_itself(canonical) {
-            Lookup::None => self
+            GrantLookup::None => self
                 .of_working_tree(canonical)
-                .map_or(Lookup::None, Lookup::Granted),
+                .map_or(GrantLookup::None, GrantLookup::Granted),
             found => found,
         }
     }
@@ -141,7 +129,7 @@ impl TrustStore {
         let repository = repository_of(&tree)?;
         // Joined part by part: an empty rest would leave a slash at the end, and grants are found by the letters of a path.
         let same: PathBuf = repository.components().chain(below).collect();
-        let Lookup::Granted(grant) = self.covering_itself(&same) else {
+        let GrantLookup::Granted(grant) = self.covering_itself(&same) else {
             return None;
         };
         let (path, pins) = if let Ok(inside) = grant.path.strip_prefix(&repository) {
@@ -160,15 +148,15 @@ impl TrustStore {
         Some(Grant { pins, ..grant })
     }
 
-    fn covering_itself(&self, canonical: &Path) -> Lookup {
-        let mut problem = Lookup::None;
+    fn covering_itself(&self, canonical: &Path) -> GrantLookup {
+        let mut problem = GrantLookup::None;
         for ancestor in canonical.ancestors() {
             match self.at(ancestor) {
-                Lookup::None => {}
+                GrantLookup::None => {}
                 // A refused grant may have been narrower than one above it, so the search ends here.
-                decided @ (Lookup::Granted(_) | Lookup::Refused(..)) => return decided,
+                decided @ (GrantLookup::Granted(_) | GrantLookup::Refused(..)) => return decided,
                 trouble => {
-                    if problem == Lookup::None {
+                    if problem == GrantLookup::None {
                         problem = trouble;
                     }
                 }
@@ -200,7 +188,6 @@ impl TrustStore {
         Ok(was_there)
     }
 
-    /// All sound grants, by path.
     pub fn grants(&self) -> Vec<Grant> {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
         let is_grant = |name: &str| Path::new(name).extension().is_some_and(|it| it == "json");
@@ -216,18 +203,20 @@ impl TrustStore {
         grants
     }
 
-    fn at(&self, canonical: &Path) -> Lookup {
+    fn at(&self, canonical: &Path) -> GrantLookup {
         let file = self.file_of(canonical);
         let grant = match stamp::of_path(&file) {
-            Err(error) if error.is_not_found() => return Lookup::None,
+            Err(error) if error.is_not_found() => return GrantLookup::None,
             Err(_) => Err(GrantRefusal::Damaged),
             Ok(stamp) => self.read_once(&file, stamp),
         };
         match grant {
-            Ok(grant) if grant.path != canonical => Lookup::Refused(file, GrantRefusal::Damaged),
-            Ok(grant) if !grant.is_in_place() => Lookup::Moved(grant.path),
-            Ok(grant) => Lookup::Granted(grant),
-            Err(why) => Lookup::Refused(file, why),
+            Ok(grant) if grant.path != canonical => {
+                GrantLookup::Refused(file, GrantRefusal::Damaged)
+            }
+            Ok(grant) if !grant.is_in_place() => GrantLookup::Moved(grant.path),
+            Ok(grant) => GrantLookup::Granted(grant),
+            Err(why) => GrantLookup::Refused(file, why),
         }
     }
 
@@ -237,7 +226,7 @@ impl TrustStore {
         let earlier = known.get(file);
         if let Some(earlier) = earlier
             && earlier.stamp == stamp
-            && (earlier.look == self.look || stamp.settled_before(earlier.read_at))
+            && (earlier.look == self.generation || stamp.settled_before(earlier.read_at))
         {
             return earlier.grant.clone();
         }
@@ -253,7 +242,7 @@ impl TrustStore {
         known.insert(
             file.to_path_buf(),
             KnownGrant {
-                look: self.look,
+                look: self.generation,
                 read_at,
                 stamp,
                 grant,
@@ -312,13 +301,12 @@ fn read(file: &Path) -> Result<Grant, GrantRefusal> {
     grant.ok_or(GrantRefusal::Damaged)
 }
 
-/// The version that a grant says it is of, whatever else is in it.
 fn version_of(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct GrantVersion {
         version: u32,
     }
-    let read: Versioned = serde_json::from_slice(bytes).ok()?;
+    let read: GrantVersion = serde_json::from_slice(bytes).ok()?;
     Some(read.version)
 }
 
@@ -328,8 +316,8 @@ mod tests {
 
     use super::*;
 
-    /// The answer of a look that has read nothing before.
-    fn ask(store: &TrustStore, folder: &Path) -> Lookup {
+    /// The answer of a store that has read nothing before.
+    fn ask(store: &TrustStore, folder: &Path) -> GrantLookup {
         TrustStore::new(store.folder.clone()).covering(folder)
     }
 
@@ -342,18 +330,18 @@ mod tests {
         store
             .store(&TrustStore::grant_for(&base, false).unwrap())
             .unwrap();
-        let Lookup::Granted(first) = store.covering(&base) else {
+        let GrantLookup::Granted(first) = store.covering(&base) else {
             panic!("it was granted");
         };
-        let Lookup::Granted(again) = store.covering(&base) else {
+        let GrantLookup::Granted(again) = store.covering(&base) else {
             panic!("it was granted");
         };
         assert!(Arc::ptr_eq(&first.pins, &again.pins));
         store
             .store(&TrustStore::grant_for(&base, true).unwrap())
             .unwrap();
-        let next = store.for_next_look().covering(&base);
-        assert!(matches!(next, Lookup::Granted(grant) if grant.follow));
+        let next = store.next_generation().covering(&base);
+        assert!(matches!(next, GrantLookup::Granted(grant) if grant.follow));
     }
 
     #[test]
@@ -375,12 +363,12 @@ mod tests {
         grant("all/repository", "sub/a");
         assert_eq!(
             ask(&store, &tree),
-            Lookup::None,
+            GrantLookup::None,
             "the repository does not say so"
         );
         says(&kept.join("gitdir"), &format!("{}/.git\n", tree.display()));
         for folder in [tree.clone(), tree.join("sub")] {
-            let Lookup::Granted(found) = ask(&store, &folder) else {
+            let GrantLookup::Granted(found) = ask(&store, &folder) else {
                 panic!("{} is trusted", folder.display());
             };
             assert_eq!((&found.path, found.follow), (&tree, false));
@@ -389,12 +377,12 @@ mod tests {
         // Of a grant for a folder above, what is in the repository.
         store.revoke(&base.join("all/repository")).unwrap();
         grant("all", "repository/sub/b");
-        let Lookup::Granted(found) = ask(&store, &tree) else {
+        let GrantLookup::Granted(found) = ask(&store, &tree) else {
             panic!("it is trusted");
         };
         assert_eq!(found.pins.keys().collect::<Vec<_>>(), ["sub/b"]);
         says(&tree.join(".git"), "gitdir: /nowhere\n");
-        assert_eq!(ask(&store, &tree), Lookup::None);
+        assert_eq!(ask(&store, &tree), GrantLookup::None);
     }
 
     #[test]
@@ -406,28 +394,28 @@ mod tests {
         std::fs::create_dir_all(base.join("c")).unwrap();
         std::os::unix::fs::symlink(base.join("a"), base.join("link")).unwrap();
         let store = TrustStore::new(state.path().join("trust"));
-        assert_eq!(ask(&store, &base.join("a")), Lookup::None);
+        assert_eq!(ask(&store, &base.join("a")), GrantLookup::None);
         let grant = TrustStore::grant_for(&base.join("link"), false).unwrap();
         assert_eq!(grant.path, base.join("a"), "a link's grant is its target's");
         store.store(&grant).unwrap();
         assert_eq!(
             ask(&store, &base.join("a/b")),
-            Lookup::Granted(grant.clone())
+            GrantLookup::Granted(grant.clone())
         );
-        assert_eq!(ask(&store, &base.join("c")), Lookup::None);
-        assert_eq!(ask(&store, &base), Lookup::None);
+        assert_eq!(ask(&store, &base.join("c")), GrantLookup::None);
+        assert_eq!(ask(&store, &base), GrantLookup::None);
         assert_eq!(store.grants(), [grant]);
 
         std::fs::rename(base.join("a"), base.join("old")).unwrap();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
         assert_eq!(
             ask(&store, &base.join("a/b")),
-            Lookup::Moved(base.join("a")),
+            GrantLookup::Moved(base.join("a")),
             "another folder in its place"
         );
         assert!(store.revoke(&base.join("a")).unwrap());
         assert!(!store.revoke(&base.join("a")).unwrap());
-        assert_eq!(ask(&store, &base.join("a/b")), Lookup::None);
+        assert_eq!(ask(&store, &base.join("a/b")), GrantLookup::None);
     }
 
     #[test]
@@ -459,7 +447,7 @@ mod tests {
             } else {
                 GrantRefusal::Damaged
             };
-            assert_eq!(ask(&store, &base), Lookup::Refused(file.clone(), why));
+            assert_eq!(ask(&store, &base), GrantLookup::Refused(file.clone(), why));
         }
         let other = String::from_utf8(good)
             .unwrap()
@@ -467,7 +455,7 @@ mod tests {
         std::fs::write(&file, other).unwrap();
         assert_eq!(
             ask(&store, &base),
-            Lookup::Refused(file.clone(), GrantRefusal::Damaged),
+            GrantLookup::Refused(file.clone(), GrantRefusal::Damaged),
             "a grant for another path"
         );
         std::fs::write(&file, &later).unwrap();
@@ -487,19 +475,19 @@ mod tests {
         store.store(&grant).unwrap();
         let file = store.file_of(&base);
         assert_eq!(files::mode(&file).unwrap(), 0o600);
-        assert_eq!(ask(&store, &base), Lookup::Granted(grant.clone()));
+        assert_eq!(ask(&store, &base), GrantLookup::Granted(grant.clone()));
         for (mode, counts) in [(0o644, true), (0o620, false), (0o602, false), (0o600, true)] {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            let granted = matches!(ask(&store, &base), Lookup::Granted(_));
+            let granted = matches!(ask(&store, &base), GrantLookup::Granted(_));
             assert_eq!(granted, counts, "{mode:o}");
         }
         for (mode, counts) in [(0o755, true), (0o775, false), (0o707, false), (0o700, true)] {
             let mode = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(state.path(), mode.clone()).unwrap();
             let expected = if counts {
-                Lookup::Granted(grant.clone())
+                GrantLookup::Granted(grant.clone())
             } else {
-                Lookup::Refused(file.clone(), GrantRefusal::NotOwn)
+                GrantLookup::Refused(file.clone(), GrantRefusal::NotOwn)
             };
             assert_eq!(ask(&store, &base), expected, "{mode:?}");
         }
@@ -514,12 +502,12 @@ mod tests {
             ..grant.clone()
         };
         store.store(&other).unwrap();
-        assert_eq!(ask(&store, &base), Lookup::Moved(base.clone()));
+        assert_eq!(ask(&store, &base), GrantLookup::Moved(base.clone()));
         // An earlier version did not know.
         let text = serde_json::to_string(&grant).unwrap();
         let old = text.replacen("\"version\":2", "\"version\":1", 1);
         let old = old.replacen(&format!("\"born\":{born},"), "", 1);
         std::fs::write(&file, old).unwrap();
-        assert!(matches!(ask(&store, &base), Lookup::Granted(_)));
+        assert!(matches!(ask(&store, &base), GrantLookup::Granted(_)));
     }
 }

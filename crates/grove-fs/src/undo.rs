@@ -21,11 +21,9 @@ use crate::error::FsError;
 use crate::files;
 use crate::lock::Lock;
 
-pub use reverting::{Change, RememberedChange, UndoError, remembered};
+pub use reverting::{RememberedChange, UndoError, UndoableChange, remembered};
 
-/// The folder of records in the state folder.
 const FOLDER: &str = "undo";
-/// The number of changes that are remembered.
 const MAX_RECORDS: usize = 50;
 /// The bytes that may be kept, of one change and of all.
 const MAX_BYTES: u64 = 128 << 20;
@@ -34,23 +32,17 @@ const MAX_HEAD: u64 = 32 << 20;
 const VERSION: u32 = 2;
 /// The version before staged entries.
 const OLDEST_VERSION: u32 = 1;
-/// The folder of changes that were undone, in that of records.
 const UNDONE: &str = "undone";
 /// The file that names the last command, where it changed nothing.
 const UNCHANGED: &str = "unchanged";
 /// The longest wait for another command that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The entry that will be at a path after a change.
 #[derive(Debug, Clone, Copy)]
-pub enum After<'a> {
-    /// A file with this content.
+pub enum PathAfter<'a> {
     File(&'a [u8]),
-    /// A link that leads here.
     Link(&'a Path),
-    /// A folder with any content.
     Folder,
-    /// No entry at the path.
     Nothing,
     /// An entry that another program makes, which is looked at once that has ended.
     Unknown,
@@ -59,57 +51,52 @@ pub enum After<'a> {
 /// The entries that git has staged for some paths of a repository, before a change and after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedEntries {
-    /// The top folder of the working tree.
     pub repository: PathBuf,
-    /// The paths below it.
     pub paths: Vec<String>,
     /// The entries before, in the form in which git lists them.
     pub before: String,
-    /// The entries after, in the same form.
     pub after: String,
 }
 
 /// The record of one command, begun when it keeps something for the first time.
 #[derive(Debug)]
-pub struct Recording {
+pub struct UndoRecording {
     /// The folder of records; none where there is no state folder, and then nothing is kept.
     folder: Option<PathBuf>,
     /// The command, in words; empty for one that only looks.
     command: String,
-    begun: Mutex<Option<Begun>>,
+    begun: Mutex<Option<BegunRecord>>,
 }
 
 #[derive(Debug)]
-struct Begun {
+struct BegunRecord {
     file: PathBuf,
-    record: Record,
+    record: UndoRecord,
     contents: Vec<u8>,
     _lock: Lock,
 }
 
 /// The head of a record: what is known of each path. The contents of files follow it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+struct UndoRecord {
     version: u32,
     command: String,
-    paths: BTreeMap<PathBuf, Kept>,
+    paths: BTreeMap<PathBuf, KeptPath>,
     #[serde(default)]
     staged: Vec<StagedEntries>,
 }
 
-/// The kept state of one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
-    before: There,
+struct KeptPath {
+    before: PathContent,
     /// Everything that the command made of it, one after the other.
-    after: Vec<There>,
+    after: Vec<PathContent>,
     /// The start of a file's earlier content among the contents of the record.
     at: usize,
 }
 
-/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum There {
+enum PathContent {
     Nothing,
     File {
         digest: String,
@@ -124,7 +111,7 @@ enum There {
     Other,
 }
 
-impl There {
+impl PathContent {
     /// Returns true if it is the same but for permissions.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -143,18 +130,18 @@ impl There {
     }
 
     /// The entry that will be there; none while that is not known.
-    fn of(after: After<'_>) -> Option<Self> {
+    fn of(after: PathAfter<'_>) -> Option<Self> {
         match after {
-            After::File(content) => Some(Self::of_file(content)),
-            After::Link(target) => Some(Self::Link(target.to_path_buf())),
-            After::Folder => Some(Self::Folder { mode: 0 }),
-            After::Nothing => Some(Self::Nothing),
-            After::Unknown => None,
+            PathAfter::File(content) => Some(Self::of_file(content)),
+            PathAfter::Link(target) => Some(Self::Link(target.to_path_buf())),
+            PathAfter::Folder => Some(Self::Folder { mode: 0 }),
+            PathAfter::Nothing => Some(Self::Nothing),
+            PathAfter::Unknown => None,
         }
     }
 }
 
-impl Recording {
+impl UndoRecording {
     /// The record of a command that is about to change something. Nothing is written before something is kept.
     pub fn new(state: Option<&Path>, command: impl Into<String>) -> Self {
         Self {
@@ -164,28 +151,27 @@ impl Recording {
         }
     }
 
-    /// Returns true if something can be kept in a state folder.
     pub fn can_be_kept(state: &Path) -> bool {
         take_lock(&state.join(FOLDER)).is_ok()
     }
 
     /// Keeps the entries at these paths before they are changed to those named. Folders that will be made on the way
     /// are kept too, so that they go again.
-    pub fn keep(&self, changes: &[(&Path, After<'_>)]) -> Result<(), FsError> {
+    pub fn keep(&self, changes: &[(&Path, PathAfter<'_>)]) -> Result<(), FsError> {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
         let mut begun = lock(&self.begun);
         let begun = match &mut *begun {
             Some(begun) => begun,
-            none => none.insert(Begun::new(folder, &self.command)?),
+            none => none.insert(BegunRecord::new(folder, &self.command)?),
         };
         for (path, after) in changes {
             let path = files::without_links_above(path)?;
-            if !matches!(after, After::Nothing) {
+            if !matches!(after, PathAfter::Nothing) {
                 let above = path.ancestors().skip(1);
                 for missing in above.take_while(|folder| !files::is_there(folder)) {
-                    begun.keep(missing.to_path_buf(), After::Folder)?;
+                    begun.keep(missing.to_path_buf(), PathAfter::Folder)?;
                 }
             }
             begun.keep(path, *after)?;
@@ -202,7 +188,7 @@ impl Recording {
         };
         for (path, kept) in &mut begun.record.paths {
             if kept.after.is_empty() {
-                kept.after.push(look(path)?.0);
+                kept.after.push(content_at(path)?.0);
             }
         }
         begun.record.staged.extend(staged);
@@ -210,7 +196,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for UndoRecording {
     /// A record of a command that changed nothing is no record. That command is named, since the change that is the
     /// last one then is an older one.
     fn drop(&mut self) {
@@ -235,26 +221,26 @@ impl Drop for Recording {
     }
 }
 
-impl Begun {
+impl BegunRecord {
     fn new(folder: &Path, command: &str) -> Result<Self, FsError> {
         let lock = take_lock(folder)?;
         let last = numbers(folder)?.pop().unwrap_or(0);
         Ok(Self {
             file: folder.join(file_name(last + 1)),
-            record: Record::new(command),
+            record: UndoRecord::new(command),
             contents: Vec::new(),
             _lock: lock,
         })
     }
 
-    fn keep(&mut self, path: PathBuf, after: After<'_>) -> Result<(), FsError> {
-        let after = There::of(after);
+    fn keep(&mut self, path: PathBuf, after: PathAfter<'_>) -> Result<(), FsError> {
+        let after = PathContent::of(after);
         if let Some(kept) = self.record.paths.get_mut(&path) {
             kept.after.extend(after);
             return Ok(());
         }
-        let (before, content) = look(&path)?;
-        if before == There::Other {
+        let (before, content) = content_at(&path)?;
+        if before == PathContent::Other {
             let error = std::io::Error::other("it is no file, link or folder");
             return Err(FsError::new("keep for undoing", &path, error));
         }
@@ -263,7 +249,7 @@ impl Begun {
         if self.contents.len() as u64 > MAX_BYTES {
             return Err(too_large(&path));
         }
-        let kept = Kept {
+        let kept = KeptPath {
             before,
             after: after.into_iter().collect(),
             at,
@@ -283,7 +269,7 @@ impl Begun {
     }
 }
 
-impl Record {
+impl UndoRecord {
     fn new(command: &str) -> Self {
         Self {
             version: VERSION,
@@ -294,7 +280,7 @@ impl Record {
     }
 }
 
-fn write(file: &Path, record: &Record, contents: &[u8]) -> Result<(), FsError> {
+fn write(file: &Path, record: &UndoRecord, contents: &[u8]) -> Result<(), FsError> {
     let fail = |error: serde_json::Error| FsError::new("write", file, error);
     let mut bytes = serde_json::to_vec(record).map_err(fail)?;
     if bytes.len() as u64 > MAX_HEAD {
@@ -335,7 +321,7 @@ pub fn original(
     let folder = state.join(FOLDER);
     let path = files::without_links_above(path)?;
     let mut found: Option<Option<Vec<u8>>> = None;
-    let mut expected = There::of_file(now);
+    let mut expected = PathContent::of_file(now);
     for number in numbers(&folder)?.into_iter().rev() {
         let Ok((record, contents)) = read(&folder.join(file_name(number))) else {
             continue;
@@ -348,10 +334,10 @@ pub fn original(
             break;
         }
         found = match &kept.before {
-            There::File { size, .. } => contents
+            PathContent::File { size, .. } => contents
                 .get(kept.at..kept.at + size)
                 .map(|it| Some(it.to_vec())),
-            There::Nothing => Some(None),
+            PathContent::Nothing => Some(None),
             _ => None,
         };
         expected = kept.before.clone();
@@ -359,10 +345,10 @@ pub fn original(
     Ok(found)
 }
 
-impl Record {
+impl UndoRecord {
     fn is_as_before(&self) -> Result<bool, FsError> {
         for (path, kept) in &self.paths {
-            if look(path)?.0 != kept.before {
+            if content_at(path)?.0 != kept.before {
                 return Ok(false);
             }
         }
@@ -370,19 +356,19 @@ impl Record {
     }
 }
 
-fn read(file: &Path) -> Result<(Record, Vec<u8>), UndoError> {
+fn read(file: &Path) -> Result<(UndoRecord, Vec<u8>), UndoError> {
     let bytes = files::read_bounded(file, MAX_BYTES + MAX_HEAD)?;
     let unreadable = || UndoError::Unreadable(file.to_path_buf());
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let end = end.ok_or_else(unreadable)?;
     let head = bytes.get(..end).unwrap_or_default();
-    let record: Record = serde_json::from_slice(head).map_err(|_| unreadable())?;
+    let record: UndoRecord = serde_json::from_slice(head).map_err(|_| unreadable())?;
     if !(OLDEST_VERSION..=VERSION).contains(&record.version) {
         return Err(unreadable());
     }
     let contents = bytes.get(end + 1..).unwrap_or_default();
-    let is_whole = |kept: &Kept| match &kept.before {
-        There::File {
+    let is_whole = |kept: &KeptPath| match &kept.before {
+        PathContent::File {
             digest: known,
             size,
             ..
@@ -399,28 +385,27 @@ fn read(file: &Path) -> Result<(Record, Vec<u8>), UndoError> {
 }
 
 /// The entry at a path, with the content of a file. Links are not followed.
-fn look(path: &Path) -> Result<(There, Vec<u8>), FsError> {
+fn content_at(path: &Path) -> Result<(PathContent, Vec<u8>), FsError> {
     let fail = |error: std::io::Error| FsError::new("look at", path, error);
     let found = match std::fs::symlink_metadata(path).map_err(fail) {
-        Err(error) if error.is_not_found() => return Ok((There::Nothing, Vec::new())),
+        Err(error) if error.is_not_found() => return Ok((PathContent::Nothing, Vec::new())),
         found => found?,
     };
     let mode = found.permissions().mode() & 0o7777;
     let there = if found.is_file() {
         let content = files::read_bounded(path, MAX_BYTES)?;
         let (digest, size) = (digest(&content), content.len());
-        return Ok((There::File { digest, size, mode }, content));
+        return Ok((PathContent::File { digest, size, mode }, content));
     } else if found.is_symlink() {
-        There::Link(std::fs::read_link(path).map_err(fail)?)
+        PathContent::Link(std::fs::read_link(path).map_err(fail)?)
     } else if found.is_dir() {
-        There::Folder { mode }
+        PathContent::Folder { mode }
     } else {
-        There::Other
+        PathContent::Other
     };
     Ok((there, Vec::new()))
 }
 
-/// The numbers of records, the oldest first.
 fn numbers(folder: &Path) -> Result<Vec<u64>, FsError> {
     if !files::is_folder(folder) {
         return Ok(Vec::new());
@@ -463,7 +448,7 @@ mod tests {
         folder: tempfile::TempDir,
     }
 
-    fn revert(change: Option<Change>) -> Result<Vec<PathBuf>, UndoError> {
+    fn revert(change: Option<UndoableChange>) -> Result<Vec<PathBuf>, UndoError> {
         let Some(change) = change else {
             return Ok(Vec::new());
         };
@@ -488,29 +473,31 @@ mod tests {
         }
 
         fn write(&self, path: &str, content: &[u8]) {
-            let recording = Recording::new(Some(&self.state()), format!("write {path}"));
+            let recording = UndoRecording::new(Some(&self.state()), format!("write {path}"));
             let file = self.own(path);
-            recording.keep(&[(&file, After::File(content))]).unwrap();
+            recording
+                .keep(&[(&file, PathAfter::File(content))])
+                .unwrap();
             atomic::write(&file, content, atomic::Durability::Cache).unwrap();
         }
 
         fn undo(&self) -> Result<Vec<PathBuf>, UndoError> {
-            revert(Change::last(&self.state())?)
+            revert(UndoableChange::last(&self.state())?)
         }
 
         fn redo(&self) -> Result<Vec<PathBuf>, UndoError> {
-            revert(Change::last_undone(&self.state())?)
+            revert(UndoableChange::last_undone(&self.state())?)
         }
 
         /// Every path with what is there.
-        fn all(&self) -> BTreeMap<PathBuf, There> {
+        fn all(&self) -> BTreeMap<PathBuf, PathContent> {
             let mut all = BTreeMap::new();
             let mut open = vec![self.folder.path().join("own")];
             while let Some(folder) = open.pop() {
                 for entry in fs::read_dir(folder).unwrap() {
                     let path = entry.unwrap().path();
-                    let there = look(&path).unwrap().0;
-                    if matches!(there, There::Folder { .. }) {
+                    let there = content_at(&path).unwrap().0;
+                    if matches!(there, PathContent::Folder { .. }) {
                         open.push(path.clone());
                     }
                     all.insert(path, there);
@@ -534,7 +521,7 @@ mod tests {
         assert_eq!(place.all(), second, "also the folders are gone");
         assert_eq!(place.undo().unwrap(), [place.own("a")]);
         assert_eq!(place.all(), first);
-        assert!(Change::last(&place.state()).unwrap().is_none());
+        assert!(UndoableChange::last(&place.state()).unwrap().is_none());
     }
 
     #[test]
@@ -547,7 +534,7 @@ mod tests {
         states.push(place.all());
         place.write("deep/er/b", b"new");
         states.push(place.all());
-        let recording = Recording::new(Some(&place.state()), "tree");
+        let recording = UndoRecording::new(Some(&place.state()), "tree");
         recording.remove_tree(&place.own("deep")).unwrap();
         drop(recording);
         states.push(place.all());
@@ -555,16 +542,24 @@ mod tests {
             place.undo().unwrap();
             assert_eq!(place.all(), states[n], "undone to {n}");
         }
-        assert!(Change::last(&place.state()).unwrap().is_none());
+        assert!(UndoableChange::last(&place.state()).unwrap().is_none());
         for (n, state) in states.iter().enumerate().skip(1) {
             place.redo().unwrap();
             assert_eq!(place.all(), *state, "redone to {n}");
         }
-        assert!(Change::last_undone(&place.state()).unwrap().is_none());
+        assert!(
+            UndoableChange::last_undone(&place.state())
+                .unwrap()
+                .is_none()
+        );
         place.undo().unwrap();
         assert_eq!(place.all(), states[2]);
         place.write("c", b"other");
-        assert!(Change::last_undone(&place.state()).unwrap().is_none());
+        assert!(
+            UndoableChange::last_undone(&place.state())
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
@@ -575,7 +570,7 @@ mod tests {
             let before = place.all();
             place.write("a", b"new");
             let after = place.all();
-            let change = Change::last(&place.state()).unwrap().unwrap();
+            let change = UndoableChange::last(&place.state()).unwrap().unwrap();
             // Killed before the record is forgotten: both ways are open.
             change.put_back().unwrap();
             drop(change);
@@ -597,9 +592,9 @@ mod tests {
             let place = Place::new();
             fs::write(place.own("a"), "one").unwrap();
             let before = place.all();
-            let recording = Recording::new(Some(&place.state()), "merge");
+            let recording = UndoRecording::new(Some(&place.state()), "merge");
             let (a, b) = (place.own("a"), place.own("deep/b"));
-            let changes = [(&*a, After::Unknown), (&*b, After::Unknown)];
+            let changes = [(&*a, PathAfter::Unknown), (&*b, PathAfter::Unknown)];
             recording.keep(&changes).unwrap();
             fs::write(&a, "merged").unwrap();
             fs::create_dir(place.own("deep")).unwrap();
@@ -615,12 +610,14 @@ mod tests {
             }
             drop(recording);
             if is_settled {
-                let change = Change::last(&place.state()).unwrap().unwrap();
+                let change = UndoableChange::last(&place.state()).unwrap().unwrap();
                 assert_eq!(change.staged(), [staged]);
                 drop(change);
                 assert_eq!(place.undo().unwrap(), [a, b]);
                 assert_eq!(place.all(), before);
-                let change = Change::last_undone(&place.state()).unwrap().unwrap();
+                let change = UndoableChange::last_undone(&place.state())
+                    .unwrap()
+                    .unwrap();
                 let staged = &change.staged()[0];
                 assert_eq!((&*staged.before, &*staged.after), ("2", "1"));
             } else {
@@ -632,21 +629,21 @@ mod tests {
     #[test]
     fn a_command_that_changed_nothing_since_is_named_until_something_is_undone() {
         let place = Place::new();
-        drop(Recording::new(Some(&place.state()), "first"));
+        drop(UndoRecording::new(Some(&place.state()), "first"));
         place.write("a", b"1");
         place.write("b", b"1");
         let since = || {
-            let change = Change::last(&place.state()).unwrap().unwrap();
+            let change = UndoableChange::last(&place.state()).unwrap().unwrap();
             change.unchanged_since()
         };
         assert_eq!(since(), None);
-        drop(Recording::new(Some(&place.state()), ""));
+        drop(UndoRecording::new(Some(&place.state()), ""));
         assert_eq!(since(), None, "one that only looks");
-        drop(Recording::new(Some(&place.state()), "apply x"));
+        drop(UndoRecording::new(Some(&place.state()), "apply x"));
         assert_eq!(since().as_deref(), Some("apply x"));
         place.undo().unwrap();
         assert_eq!(since(), None);
-        drop(Recording::new(Some(&place.state()), "apply x"));
+        drop(UndoRecording::new(Some(&place.state()), "apply x"));
         place.write("b", b"1");
         assert_eq!(since(), None);
         let all = remembered(&place.state()).unwrap();
@@ -657,9 +654,9 @@ mod tests {
     #[test]
     fn what_somebody_changed_since_stays_with_everything_else_of_that_change() {
         let place = Place::new();
-        let recording = Recording::new(Some(&place.state()), "two");
+        let recording = UndoRecording::new(Some(&place.state()), "two");
         let (a, b) = (place.own("a"), place.own("b"));
-        let changes = [(&*a, After::File(b"1")), (&*b, After::File(b"1"))];
+        let changes = [(&*a, PathAfter::File(b"1")), (&*b, PathAfter::File(b"1"))];
         recording.keep(&changes).unwrap();
         fs::write(&a, "1").unwrap();
         fs::write(&b, "mine").unwrap();
@@ -682,11 +679,11 @@ mod tests {
             fs::write(place.own("gone/x"), b"\xff\n").unwrap();
             std::os::unix::fs::symlink("nowhere", place.own("gone/link")).unwrap();
             let before = place.all();
-            let recording = Recording::new(Some(&place.state()), "three");
+            let recording = UndoRecording::new(Some(&place.state()), "three");
             let paths = ["a", "gone", "gone/x", "gone/link"].map(|path| place.own(path));
-            let mut changes: Vec<(&Path, After<'_>)> = Vec::new();
-            changes.extend(paths.iter().map(|path| (&**path, After::Nothing)));
-            changes[0].1 = After::File(b"new");
+            let mut changes: Vec<(&Path, PathAfter<'_>)> = Vec::new();
+            changes.extend(paths.iter().map(|path| (&**path, PathAfter::Nothing)));
+            changes[0].1 = PathAfter::File(b"new");
             recording.keep(&changes).unwrap();
             if done > 0 {
                 fs::write(place.own("a"), "new").unwrap();
@@ -709,14 +706,14 @@ mod tests {
     fn a_command_that_changed_nothing_is_not_remembered_and_two_writings_are_one_change() {
         let place = Place::new();
         place.write("a", b"1");
-        let recording = Recording::new(Some(&place.state()), "back and forth");
+        let recording = UndoRecording::new(Some(&place.state()), "back and forth");
         let file = place.own("a");
-        recording.keep(&[(&file, After::File(b"2"))]).unwrap();
+        recording.keep(&[(&file, PathAfter::File(b"2"))]).unwrap();
         fs::write(&file, "2").unwrap();
-        recording.keep(&[(&file, After::File(b"1"))]).unwrap();
+        recording.keep(&[(&file, PathAfter::File(b"1"))]).unwrap();
         fs::write(&file, "1").unwrap();
         drop(recording);
-        let last = Change::last(&place.state()).unwrap().unwrap();
+        let last = UndoableChange::last(&place.state()).unwrap().unwrap();
         assert_eq!(last.command(), "write a");
     }
 
@@ -760,7 +757,7 @@ mod tests {
         fs::set_permissions(place.own("s/run"), fs::Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::symlink("/nowhere", place.own("s/link")).unwrap();
         let before = place.all();
-        let recording = || Recording::new(Some(&place.state()), "tree");
+        let recording = || UndoRecording::new(Some(&place.state()), "tree");
         recording()
             .rename_tree(&place.own("s"), &place.own("t"))
             .unwrap();
@@ -779,7 +776,7 @@ mod tests {
                 .rename_tree(&place.own("s"), &place.own("t"))
                 .is_err()
         );
-        assert!(Change::last(&place.state()).unwrap().is_none());
+        assert!(UndoableChange::last(&place.state()).unwrap().is_none());
     }
 
     #[test]

@@ -4,27 +4,27 @@ use grove_plan::ModelFailure;
 use serde_json::{Map, Value, json};
 
 use crate::answer::StopKind;
-use crate::assembly::{Assembly, Delta};
+use crate::assembly::{AnswerAssembly, PartDelta};
 use crate::client::OnEvent;
 use crate::error::ModelError;
-use crate::request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice};
-use crate::said_usage::{SaidCount, SaidUsage};
-use crate::wire::{AnswerReader, Refusal, WireFormat};
+use crate::reported_usage::{ReportedCount, ReportedUsage};
+use crate::request::{Message, MessageBlock, ModelRequest, Role, Thinking, ToolChoice};
+use crate::wire::{AnswerReader, ProviderRefusal, WireFormat};
 
 pub(crate) static MESSAGES: WireFormat = WireFormat {
     path: "/v1/messages",
     headers: &[("anthropic-version", "2023-06-01")],
     key_header: ("x-api-key", ""),
     body,
-    reader: || Box::new(Reader),
+    reader: || Box::new(AnthropicReader),
     usage,
     refusal,
 };
 
-fn refusal(status: u16, body: &Value) -> Refusal {
+fn refusal(status: u16, body: &Value) -> ProviderRefusal {
     let text = |key: &str| body["error"][key].as_str().map(str::to_owned);
     let (kind, message) = (text("type"), text("message"));
-    Refusal {
+    ProviderRefusal {
         failure: failure(Some(status), kind.as_deref(), message.as_deref()),
         kind,
         message,
@@ -188,17 +188,17 @@ fn mark_cached(block: &mut Value) {
     }
 }
 
-fn block(block: &Block) -> Option<Value> {
+fn block(block: &MessageBlock) -> Option<Value> {
     Some(match block {
         // The provider refuses an empty text.
-        Block::Text { text } if text.is_empty() => return None,
-        Block::Text { text } => json!({ "type": "text", "text": text }),
+        MessageBlock::Text { text } if text.is_empty() => return None,
+        MessageBlock::Text { text } => json!({ "type": "text", "text": text }),
         // Thoughts without a signature are refused, and so are those of another provider, whose signatures begin with its name.
-        Block::Thinking { text, signature } => {
+        MessageBlock::Thinking { text, signature } => {
             let signature = signature.as_ref().filter(|text| !text.contains(':'))?;
             json!({ "type": "thinking", "thinking": text, "signature": signature })
         }
-        Block::ToolUse { id, name, input } => {
+        MessageBlock::ToolUse { id, name, input } => {
             // The provider takes only objects, even where the model wrote something else.
             let input = match input {
                 Value::Object(_) => input.clone(),
@@ -206,7 +206,7 @@ fn block(block: &Block) -> Option<Value> {
             };
             json!({ "type": "tool_use", "id": id, "name": name, "input": input })
         }
-        Block::ToolResult {
+        MessageBlock::ToolResult {
             id,
             content,
             is_error,
@@ -218,19 +218,18 @@ fn block(block: &Block) -> Option<Value> {
             }
             result
         }
-        Block::Other { value } => value.clone(),
+        MessageBlock::Other { value } => value.clone(),
     })
 }
 
-/// Reads the events of one answer.
 #[derive(Debug)]
-struct Reader;
+struct AnthropicReader;
 
-impl AnswerReader for Reader {
+impl AnswerReader for AnthropicReader {
     fn take(
         &mut self,
         event: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         let index = event["index"].as_u64();
@@ -251,7 +250,7 @@ impl AnswerReader for Reader {
                 }
             }
             ("content_block_start" | "content_block_delta", None) => {
-                return Err(Assembly::damaged("a part has no number"));
+                return Err(AnswerAssembly::damaged("a part has no number"));
             }
             ("message_delta", _) => {
                 if let Some(reason) = event["delta"]["stop_reason"].as_str() {
@@ -273,15 +272,15 @@ impl AnswerReader for Reader {
 }
 
 /// Returns a part of the answer as it begins.
-fn begun(block: &Value) -> Block {
+fn begun(block: &Value) -> MessageBlock {
     let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str().unwrap_or_default() {
-        "text" => Block::Text { text: text("text") },
-        "thinking" => Block::Thinking {
+        "text" => MessageBlock::Text { text: text("text") },
+        "thinking" => MessageBlock::Thinking {
             text: text("thinking"),
             signature: block["signature"].as_str().map(str::to_owned),
         },
-        "tool_use" => Block::ToolUse {
+        "tool_use" => MessageBlock::ToolUse {
             id: text("id"),
             name: text("name"),
             input: match &block["input"] {
@@ -289,19 +288,19 @@ fn begun(block: &Value) -> Block {
                 input => input.clone(),
             },
         },
-        _ => Block::Other {
+        _ => MessageBlock::Other {
             value: block.clone(),
         },
     }
 }
 
-fn delta(delta: &Value) -> Option<Delta<'_>> {
+fn delta(delta: &Value) -> Option<PartDelta<'_>> {
     let text = |key: &str| delta[key].as_str();
     match delta["type"].as_str()? {
-        "text_delta" => text("text").map(Delta::Text),
-        "thinking_delta" => text("thinking").map(Delta::Thinking),
-        "signature_delta" => text("signature").map(Delta::Signature),
-        "input_json_delta" => text("partial_json").map(Delta::Input),
+        "text_delta" => text("text").map(PartDelta::Text),
+        "thinking_delta" => text("thinking").map(PartDelta::Thinking),
+        "signature_delta" => text("signature").map(PartDelta::Signature),
+        "input_json_delta" => text("partial_json").map(PartDelta::Input),
         _ => None,
     }
 }
@@ -320,13 +319,13 @@ fn stop(reason: &str) -> StopKind {
 }
 
 /// The numbers that are there: those of the end replace those of the start.
-fn usage(counts: &Value) -> SaidUsage {
-    let count = |key: &str| SaidCount::of(&counts[key]);
-    SaidUsage {
+fn usage(counts: &Value) -> ReportedUsage {
+    let count = |key: &str| ReportedCount::of(&counts[key]);
+    ReportedUsage {
         input: count("input_tokens"),
         output: count("output_tokens"),
         cached: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
-        reasoning: SaidCount::Missing,
+        reasoning: ReportedCount::Missing,
     }
 }

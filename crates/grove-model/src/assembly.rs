@@ -8,23 +8,19 @@ use serde_json::{Map, Value};
 
 use crate::answer::{ModelAnswer, ModelEvent, StopKind};
 use crate::client::OnEvent;
-use crate::error::{Bound, ModelError, ProviderError, bounded_line};
-use crate::request::Block;
-use crate::said_usage::{OwnCount, SaidUsage};
+use crate::error::{AnswerBound, ModelError, ProviderError, bounded_line};
+use crate::reported_usage::{CountedBytes, ReportedUsage};
+use crate::request::MessageBlock;
 use crate::secret::Secret;
 
-/// The limits of the answer that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
     /// Bytes of words, thoughts and arguments together.
     pub answer_bytes: usize,
     /// Bytes of the stream, including the JSON and the fields around the words.
     pub stream_bytes: usize,
-    /// Bytes of one event of the stream.
     pub event_bytes: usize,
-    /// Bytes of the arguments of one call.
     pub tool_input_bytes: usize,
-    /// The number of the answer's parts.
     pub blocks: usize,
 }
 
@@ -44,26 +40,24 @@ impl Default for AnswerLimits {
 /// The deepest nesting of a model's JSON: it is written into other JSON, and readers give up at twice as much.
 const DEEPEST_JSON: usize = 64;
 
-/// The part of an answer that came so far.
 #[derive(Debug)]
-pub(crate) struct Assembly {
+pub(crate) struct AnswerAssembly {
     limits: AnswerLimits,
     /// The key, which is masked in errors: some providers repeat it in theirs.
     secret: Option<Secret>,
     /// The parts by the provider's number, which is their order.
-    parts: BTreeMap<u64, Part>,
+    parts: BTreeMap<u64, AnswerPart>,
     bytes: usize,
     pub(crate) model: String,
     pub(crate) stop: Option<StopKind>,
     pub(crate) is_complete: bool,
     /// True if the answer is whole even when the last line of the stream does not come.
     pub(crate) may_end: bool,
-    said: SaidUsage,
+    said: ReportedUsage,
 }
 
-/// A part of the answer that may still grow.
 #[derive(Debug)]
-enum Part {
+enum AnswerPart {
     Text(String),
     Thinking {
         text: String,
@@ -72,22 +66,22 @@ enum Part {
     ToolUse {
         id: String,
         name: String,
-        input: Growing,
+        input: GrowingArguments,
     },
     Other {
         value: Value,
-        input: Growing,
+        input: GrowingArguments,
     },
 }
 
 /// Arguments as they come: the value that the call began with, and the pieces of JSON after it.
 #[derive(Debug)]
-struct Growing {
+struct GrowingArguments {
     start: Value,
     pieces: String,
 }
 
-impl Growing {
+impl GrowingArguments {
     fn new(start: Value) -> Self {
         Self {
             start,
@@ -109,16 +103,15 @@ impl Growing {
     }
 }
 
-/// An addition to a part.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Delta<'a> {
+pub(crate) enum PartDelta<'a> {
     Text(&'a str),
     Thinking(&'a str),
     Signature(&'a str),
     Input(&'a str),
 }
 
-impl Delta<'_> {
+impl PartDelta<'_> {
     const fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Thinking(text) | Self::Signature(text) | Self::Input(text) => {
@@ -128,7 +121,7 @@ impl Delta<'_> {
     }
 }
 
-impl Assembly {
+impl AnswerAssembly {
     pub(crate) fn new(limits: AnswerLimits, secret: Option<Secret>) -> Self {
         Self {
             limits,
@@ -139,7 +132,7 @@ impl Assembly {
             stop: None,
             is_complete: false,
             may_end: false,
-            said: SaidUsage::default(),
+            said: ReportedUsage::default(),
         }
     }
 
@@ -147,34 +140,34 @@ impl Assembly {
     pub(crate) fn begin(
         &mut self,
         index: u64,
-        block: Block,
+        block: MessageBlock,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         if self.parts.len() >= self.limits.blocks {
-            return Err(too_large(Bound::Blocks, self.limits.blocks));
+            return Err(too_large(AnswerBound::Blocks, self.limits.blocks));
         }
         if self.parts.contains_key(&index) {
             return Err(Self::damaged(&format!("part {index} began twice")));
         }
-        if let Block::ToolUse { input: value, .. } | Block::Other { value } = &block
+        if let MessageBlock::ToolUse { input: value, .. } | MessageBlock::Other { value } = &block
             && is_deeper_than(value, DEEPEST_JSON)
         {
             return Err(Self::damaged(&format!("part {index} is nested too deep")));
         }
         let mut first = None;
         let part = match block {
-            Block::Text { text } => {
+            MessageBlock::Text { text } => {
                 first = Some((text, false));
-                Part::Text(String::new())
+                AnswerPart::Text(String::new())
             }
-            Block::Thinking { text, signature } => {
+            MessageBlock::Thinking { text, signature } => {
                 first = Some((text, true));
-                Part::Thinking {
+                AnswerPart::Thinking {
                     text: String::new(),
                     signature: signature.unwrap_or_default(),
                 }
             }
-            Block::ToolUse { id, name, input } => {
+            MessageBlock::ToolUse { id, name, input } => {
                 self.count(id.len() + name.len() + size_of_json(&input))?;
                 let (told_id, told_name) = (id.clone(), name.clone());
                 on_event(ModelEvent::ToolStart {
@@ -182,25 +175,25 @@ impl Assembly {
                     id: told_id,
                     name: told_name,
                 });
-                let input = Growing::new(input);
-                Part::ToolUse { id, name, input }
+                let input = GrowingArguments::new(input);
+                AnswerPart::ToolUse { id, name, input }
             }
-            Block::Other { value } => {
+            MessageBlock::Other { value } => {
                 self.count(size_of_json(&value))?;
-                let input = Growing::new(value.get("input").cloned().unwrap_or_default());
-                Part::Other { value, input }
+                let input = GrowingArguments::new(value.get("input").cloned().unwrap_or_default());
+                AnswerPart::Other { value, input }
             }
-            Block::ToolResult { .. } => {
+            MessageBlock::ToolResult { .. } => {
                 return Err(Self::damaged("a model returned a tool's result"));
             }
         };
         self.parts.insert(index, part);
         match first {
             Some((text, true)) if !text.is_empty() => {
-                self.grow(index, Delta::Thinking(&text), on_event)
+                self.grow(index, PartDelta::Thinking(&text), on_event)
             }
             Some((text, false)) if !text.is_empty() => {
-                self.grow(index, Delta::Text(&text), on_event)
+                self.grow(index, PartDelta::Text(&text), on_event)
             }
             _ => Ok(()),
         }
@@ -210,7 +203,7 @@ impl Assembly {
     pub(crate) fn grow(
         &mut self,
         index: u64,
-        delta: Delta<'_>,
+        delta: PartDelta<'_>,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         if !self.parts.contains_key(&index) {
@@ -225,20 +218,25 @@ impl Assembly {
         };
         let block = index;
         match (part, delta) {
-            (Part::Text(text), Delta::Text(more)) => {
+            (AnswerPart::Text(text), PartDelta::Text(more)) => {
                 text.push_str(more);
                 let text = more.to_owned();
                 on_event(ModelEvent::TextDelta { block, text });
             }
-            (Part::Thinking { text, .. }, Delta::Thinking(more)) => {
+            (AnswerPart::Thinking { text, .. }, PartDelta::Thinking(more)) => {
                 text.push_str(more);
                 let text = more.to_owned();
                 on_event(ModelEvent::ThinkingDelta { block, text });
             }
-            (Part::Thinking { signature, .. }, Delta::Signature(more)) => signature.push_str(more),
-            (Part::ToolUse { input, .. } | Part::Other { input, .. }, Delta::Input(more)) => {
+            (AnswerPart::Thinking { signature, .. }, PartDelta::Signature(more)) => {
+                signature.push_str(more)
+            }
+            (
+                AnswerPart::ToolUse { input, .. } | AnswerPart::Other { input, .. },
+                PartDelta::Input(more),
+            ) => {
                 if input.pieces.len() + more.len() > limit {
-                    return Err(too_large(Bound::ToolInput, limit));
+                    return Err(too_large(AnswerBound::ToolInput, limit));
                 }
                 input.pieces.push_str(more);
                 let part = more.to_owned();
@@ -249,8 +247,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes what the provider says that it took so far.
-    pub(crate) fn take_usage(&mut self, said: SaidUsage, on_event: &mut OnEvent<'_>) {
+    pub(crate) fn take_usage(&mut self, said: ReportedUsage, on_event: &mut OnEvent<'_>) {
         let before = self.said.readable();
         self.said.take(said);
         let usage = self.said.readable();
@@ -261,14 +258,13 @@ impl Assembly {
 
     /// Returns true if the arguments of a call are whole JSON, so that everything after them belongs to another call.
     pub(crate) fn has_whole_input(&self, index: u64) -> bool {
-        let Some(Part::ToolUse { input, .. }) = self.parts.get(&index) else {
+        let Some(AnswerPart::ToolUse { input, .. }) = self.parts.get(&index) else {
             return false;
         };
         let pieces = input.pieces.trim_end();
         pieces.ends_with('}') && serde_json::from_str::<IgnoredAny>(pieces).is_ok()
     }
 
-    /// The error that the provider sent in the middle of an answer.
     pub(crate) fn failed(&self, failure: ModelFailure, kind: &str, message: &str) -> ModelError {
         let (kind, message) = match &self.secret {
             Some(secret) => (secret.masked(kind), secret.masked(message)),
@@ -290,14 +286,18 @@ impl Assembly {
             let message = "the answer ended before its end was sent";
             return Err(ModelError::provider(ModelFailure::CutStream, message));
         }
-        let own = OwnCount {
+        let own = CountedBytes {
             request_bytes,
             answer_bytes: self.bytes,
         };
         let empty = StopKind::Other(String::new());
         Ok(ModelAnswer {
             model: self.model,
-            blocks: self.parts.into_values().map(Part::into_block).collect(),
+            blocks: self
+                .parts
+                .into_values()
+                .map(AnswerPart::into_block)
+                .collect(),
             stop: self.stop.unwrap_or(empty),
             usage: self.said.counted(own),
             lost: Usage::default(),
@@ -307,21 +307,21 @@ impl Assembly {
     fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.limits.answer_bytes {
-            return Err(too_large(Bound::Answer, self.limits.answer_bytes));
+            return Err(too_large(AnswerBound::Answer, self.limits.answer_bytes));
         }
         Ok(())
     }
 }
 
-impl Part {
-    fn into_block(self) -> Block {
+impl AnswerPart {
+    fn into_block(self) -> MessageBlock {
         match self {
-            Self::Text(text) => Block::Text { text },
-            Self::Thinking { text, signature } => Block::Thinking {
+            Self::Text(text) => MessageBlock::Text { text },
+            Self::Thinking { text, signature } => MessageBlock::Thinking {
                 text,
                 signature: (!signature.is_empty()).then_some(signature),
             },
-            Self::ToolUse { id, name, input } => Block::ToolUse {
+            Self::ToolUse { id, name, input } => MessageBlock::ToolUse {
                 id,
                 name,
                 input: input.value(),
@@ -332,7 +332,7 @@ impl Part {
                 {
                     object.insert("input".to_owned(), input.value());
                 }
-                Block::Other { value }
+                MessageBlock::Other { value }
             }
         }
     }
@@ -356,7 +356,7 @@ fn is_deeper_than(value: &Value, depth: usize) -> bool {
     }
 }
 
-fn too_large(what: Bound, limit: usize) -> ModelError {
+fn too_large(what: AnswerBound, limit: usize) -> ModelError {
     ModelError::TooLarge {
         what,
         limit: limit as u64,

@@ -16,16 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::assembly::AnswerLimits;
 use crate::endpoint::Endpoint;
-use crate::error::{Bound, ModelError, ProviderError};
-use crate::network::{Connection, HEAD_LIMIT, Network};
+use crate::error::{AnswerBound, ModelError, ProviderError};
+use crate::network::{HEAD_LIMIT, HttpConnection, Network};
 use crate::request::ModelRequest;
-use crate::retry::{Chance, RetryPolicy, Tries, retry_after};
+use crate::retry::{RandomSource, RequestTries, RetryPolicy, retry_after};
 use crate::wire::AnswerDecoder;
 
-/// The function that takes the events of an answer.
 pub type OnEvent<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
-/// The future of an answer.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelError>> + Send + 'a>>;
 
 /// A source of answers: a provider, a recorder, or a recording.
@@ -51,44 +49,37 @@ impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
     }
 }
 
-/// The settings with which a provider is asked.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
-    /// The longest waits of one try.
-    pub deadlines: Deadlines,
-    /// The number of tries and the waits between them.
+    pub deadlines: RequestDeadlines,
     pub retry: RetryPolicy,
-    /// The limits of the answer.
     pub limits: AnswerLimits,
     /// The chance that spreads the tries of many callers.
-    pub chance: Chance,
+    pub random: RandomSource,
 }
 
 impl Default for AskSettings {
     fn default() -> Self {
         Self {
-            deadlines: Deadlines::default(),
+            deadlines: RequestDeadlines::default(),
             retry: RetryPolicy::default(),
             limits: AnswerLimits::default(),
-            chance: Chance::of_system(),
+            random: RandomSource::of_system(),
         }
     }
 }
 
-/// The longest waits of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadlines {
-    /// The wait for a connection.
+pub struct RequestDeadlines {
     pub connect: Duration,
     /// The wait for the head of the answer, after the request was sent.
     pub first_byte: Duration,
     /// The wait for the next bytes of the answer.
     pub idle: Duration,
-    /// The wait for the whole answer.
     pub whole: Duration,
 }
 
-impl Default for Deadlines {
+impl Default for RequestDeadlines {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(15),
@@ -99,12 +90,10 @@ impl Default for Deadlines {
     }
 }
 
-/// The most of a refusal's body that is read.
 const REFUSAL_LIMIT: usize = 64 << 10;
 /// The wait for the end of a stream after the end of its answer, so that the connection can be kept.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
-/// A provider that is asked over HTTP.
 #[derive(Debug)]
 pub struct HttpModel {
     network: Arc<Network>,
@@ -113,7 +102,6 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// Returns a client that asks `endpoint` over the connections of `network`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, settings: AskSettings) -> Self {
         Self {
             network,
@@ -127,7 +115,7 @@ impl HttpModel {
         request: &ModelRequest,
         on_event: &mut OnEvent<'_>,
     ) -> Result<ModelAnswer, ModelError> {
-        let mut tries = Tries::new(&self.settings.retry, &self.settings.chance);
+        let mut tries = RequestTries::new(&self.settings.retry, &self.settings.random);
         let mut lost = Usage::default();
         loop {
             let (mut begun, mut used) = (false, Usage::default());
@@ -140,7 +128,7 @@ impl HttpModel {
             };
             let whole = self.settings.deadlines.whole;
             let answer = timeout(whole, self.try_once(request, &mut watched)).await;
-            let answer = answer.unwrap_or_else(|_| Err(late("the whole answer", whole)));
+            let answer = answer.unwrap_or_else(|_| Err(deadline_error("the whole answer", whole)));
             let mut error = match answer {
                 Ok(mut answer) => {
                     answer.lost = lost;
@@ -199,11 +187,10 @@ impl HttpModel {
         self.read(connection, body, request_bytes, on_event).await
     }
 
-    /// Sends the request and waits for the head of the answer.
     async fn send(
         &self,
         request: &ModelRequest,
-    ) -> Result<(Connection, Response<Incoming>, usize), ModelError> {
+    ) -> Result<(HttpConnection, Response<Incoming>, usize), ModelError> {
         let body = Bytes::from((self.endpoint.format().body)(request).to_string());
         let request_bytes = body.len();
         let origin = self.endpoint.origin();
@@ -214,7 +201,7 @@ impl HttpModel {
                 Ok(Ok(response)) => return Ok((kept, response, request_bytes)),
                 Ok(Err(error)) if error.is_parse_too_large() => return Err(head_too_large()),
                 Ok(Err(_)) => {}
-                Err(_) => return Err(late("the first byte of the answer", first_byte)),
+                Err(_) => return Err(deadline_error("the first byte of the answer", first_byte)),
             }
         }
         let connect = self.settings.deadlines.connect;
@@ -223,7 +210,7 @@ impl HttpModel {
             Ok(Ok(response)) => Ok((connection, response, request_bytes)),
             Ok(Err(error)) if error.is_parse_too_large() => Err(head_too_large()),
             Ok(Err(error)) => Err(lost_connection("before it answered", &error)),
-            Err(_) => Err(late("the first byte of the answer", first_byte)),
+            Err(_) => Err(deadline_error("the first byte of the answer", first_byte)),
         }
     }
 
@@ -249,7 +236,7 @@ impl HttpModel {
     /// Reads the answer, and keeps the connection if the stream came to its end.
     async fn read(
         &self,
-        connection: Connection,
+        connection: HttpConnection,
         mut body: Incoming,
         request_bytes: usize,
         on_event: &mut OnEvent<'_>,
@@ -272,7 +259,7 @@ impl HttpModel {
                     return Err(failed);
                 }
                 Ok(None) => break,
-                Err(_) => return Err(late("more of the answer", idle)),
+                Err(_) => return Err(deadline_error("more of the answer", idle)),
             }
         }
         let answer = decoder.finish(request_bytes)?;
@@ -340,7 +327,7 @@ async fn start_of(mut body: Incoming) -> Vec<u8> {
     start
 }
 
-fn late(what: &str, limit: Duration) -> ModelError {
+fn deadline_error(what: &str, limit: Duration) -> ModelError {
     ModelError::provider(
         ModelFailure::Idle,
         format!("{what} did not come within {limit:?}"),
@@ -356,7 +343,7 @@ fn lost_connection(when: &str, error: &hyper::Error) -> ModelError {
 
 const fn head_too_large() -> ModelError {
     ModelError::TooLarge {
-        what: Bound::Head,
+        what: AnswerBound::Head,
         limit: HEAD_LIMIT as u64,
     }
 }

@@ -3,9 +3,9 @@
 use http::header::HeaderName;
 use http::{HeaderValue, Uri};
 
-use crate::network::Origin;
+use crate::network::ServerOrigin;
 use crate::secret::Secret;
-use crate::wire::{Api, WireFormat};
+use crate::wire::{ModelApi, WireFormat};
 
 /// The start of the paths of these interfaces.
 const VERSION: &str = "/v1";
@@ -13,38 +13,28 @@ const VERSION: &str = "/v1";
 /// A provider's address, its interface and the key.
 #[derive(Clone)]
 pub struct Endpoint {
-    api: Api,
+    api: ModelApi,
     format: &'static WireFormat,
     base_url: String,
-    origin: Origin,
+    origin: ServerOrigin,
     target: Uri,
     host_header: HeaderValue,
     key: Option<(Secret, HeaderName, HeaderValue)>,
 }
 
-/// The reason for which an address cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The text is not an address.
     #[error("`{url}` is not an address of the form https://host[:port][/path]")]
-    NotAnAddress {
-        /// The text as given, without control characters.
-        url: String,
-    },
-    /// The key would be sent unencrypted.
+    NotAnAddress { url: String },
     #[error("`{url}` is neither https nor on this machine: the key would be sent unencrypted")]
-    KeyInTheOpen {
-        /// The address as given.
-        url: String,
-    },
-    /// The key has characters that a header cannot carry.
+    KeyInTheOpen { url: String },
     #[error("the key has characters that cannot be sent")]
     BadKey,
 }
 
 impl Endpoint {
     /// Returns an endpoint. Without TLS a key is sent only to this machine.
-    pub fn new(api: Api, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
+    pub fn new(api: ModelApi, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
         let format = api.format();
         let shown = crate::error::bounded_line(base_url);
         let base = base_url.trim_end_matches('/');
@@ -73,12 +63,10 @@ impl Endpoint {
         })
     }
 
-    /// Returns the interface that the provider speaks.
-    pub const fn api(&self) -> Api {
+    pub const fn api(&self) -> ModelApi {
         self.api
     }
 
-    /// Returns the address as it was given.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
@@ -87,7 +75,7 @@ impl Endpoint {
         self.format
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
+    pub(crate) fn origin(&self) -> &ServerOrigin {
         &self.origin
     }
 
@@ -129,7 +117,7 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-fn parts(base: &str, path: &str) -> Option<(Origin, Uri, HeaderValue)> {
+fn parts(base: &str, path: &str) -> Option<(ServerOrigin, Uri, HeaderValue)> {
     let uri: Uri = base.parse().ok()?;
     let is_secure = match uri.scheme_str()? {
         "https" => true,
@@ -146,7 +134,7 @@ fn parts(base: &str, path: &str) -> Option<(Origin, Uri, HeaderValue)> {
     let before = uri.path().trim_end_matches('/');
     let target: Uri = format!("{before}{path}").parse().ok()?;
     let host_header = HeaderValue::from_str(authority.as_str()).ok()?;
-    let origin = Origin {
+    let origin = ServerOrigin {
         is_secure,
         host,
         port,
@@ -203,7 +191,7 @@ mod tests {
             ("", true, Err("not an address")),
         ] {
             let key = has_key.then(|| Secret::new("sk-marker-key"));
-            let made = Endpoint::new(Api::Anthropic, url, key);
+            let made = Endpoint::new(ModelApi::Anthropic, url, key);
             match (made, expected) {
                 (Ok(made), Ok((host, port, path))) => {
                     assert_eq!((made.origin.host.as_str(), made.origin.port), (host, port));
@@ -216,25 +204,25 @@ mod tests {
         }
         for (api, url, asked, target) in [
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 "https://host",
                 "/v1/messages?beta=true",
                 "/v1/messages?beta=true",
             ),
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 "https://host/a",
                 "/v1/messages/count_tokens",
                 "/a/v1/messages/count_tokens",
             ),
             (
-                Api::OpenaiChat,
+                ModelApi::OpenaiChat,
                 "https://host/v1",
                 "/v1/chat/completions",
                 "/v1/chat/completions",
             ),
             (
-                Api::OpenaiResponses,
+                ModelApi::OpenaiResponses,
                 "https://host/openai",
                 "/v1/responses",
                 "/openai/responses",
@@ -244,7 +232,11 @@ mod tests {
             let found = made.target_of(asked).unwrap();
             assert_eq!(found.to_string(), target, "{url}");
         }
-        let bad = Endpoint::new(Api::Anthropic, "https://host", Some(Secret::new("a\nb")));
+        let bad = Endpoint::new(
+            ModelApi::Anthropic,
+            "https://host",
+            Some(Secret::new("a\nb")),
+        );
         assert_eq!(bad.err(), Some(EndpointError::BadKey));
     }
 }

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::ReplayError;
 
-/// The longest message of an error, in bytes.
 pub const MESSAGE_LIMIT: usize = 2048;
 
-/// The reason for which there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(
     tag = "error",
@@ -19,21 +17,12 @@ pub const MESSAGE_LIMIT: usize = 2048;
     rename_all_fields = "camelCase"
 )]
 pub enum ModelError {
-    /// The provider refused, failed or could not be reached.
     #[error("{0}")]
     Provider(Box<ProviderError>),
-    /// The answer exceeded a limit.
     #[error("{what} has more than {limit} {unit}", unit = .what.unit())]
-    TooLarge {
-        /// The thing that was too large.
-        what: Bound,
-        /// The limit that was exceeded.
-        limit: u64,
-    },
-    /// The caller cancelled the request.
+    TooLarge { what: AnswerBound, limit: u64 },
     #[error("cancelled")]
     Cancelled,
-    /// A recording has no answer.
     #[error("{0}")]
     Replay(ReplayError),
 }
@@ -54,13 +43,10 @@ impl ModelError {
     }
 }
 
-/// A failure of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderError {
-    /// The kind of the failure.
     pub failure: ModelFailure,
-    /// The HTTP status of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's word for the type of the error, or `tls`.
@@ -71,7 +57,6 @@ pub struct ProviderError {
     /// The wait that the provider wants before the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// The number of tries that were made.
     pub tries: u32,
     /// The tokens that the tries took, as far as the provider said.
     #[serde(default)]
@@ -128,25 +113,21 @@ impl std::fmt::Display for ProviderError {
     }
 }
 
-/// A thing that has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Bound {
+pub enum AnswerBound {
     /// The words, thoughts and arguments of an answer together.
     Answer,
     /// All that came over the connection for one answer.
     Stream,
-    /// One event of the stream.
     Event,
-    /// The arguments of one call.
     ToolInput,
-    /// The parts of an answer.
     Blocks,
     /// The HTTP head of an answer.
     Head,
 }
 
-impl Bound {
+impl AnswerBound {
     const fn unit(self) -> &'static str {
         match self {
             Self::Blocks => "parts",
@@ -155,7 +136,7 @@ impl Bound {
     }
 }
 
-impl std::fmt::Display for Bound {
+impl std::fmt::Display for AnswerBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Answer | Self::Blocks => "the answer",
@@ -182,7 +163,6 @@ pub(crate) fn bounded_line(text: &str) -> String {
     line
 }
 
-/// Returns the longest start of a text that has at most this many bytes.
 pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -215,7 +195,7 @@ mod tests {
             "the provider answered 429 (rate_limit_error): slow down (tried 3 times)"
         );
         let large = ModelError::TooLarge {
-            what: Bound::ToolInput,
+            what: AnswerBound::ToolInput,
             limit: 7,
         };
         assert_eq!(

@@ -15,34 +15,37 @@ mod network;
 mod openai;
 mod openai_chat;
 mod openai_responses;
-mod passing;
 mod provider;
 mod recording;
 mod relay;
+mod relay_rules;
+mod reported_usage;
 mod request;
 mod retry;
-mod said_usage;
 mod secret;
 mod sse;
 mod wire;
 
 pub use answer::{ModelAnswer, ModelEvent, StopKind};
 pub use assembly::AnswerLimits;
-pub use client::{AskSettings, Asking, Deadlines, HttpModel, ModelClient, OnEvent};
+pub use client::{AskSettings, Asking, HttpModel, ModelClient, OnEvent, RequestDeadlines};
 pub use endpoint::{Endpoint, EndpointError};
-pub use error::{Bound, MESSAGE_LIMIT, ModelError, ProviderError};
+pub use error::{AnswerBound, MESSAGE_LIMIT, ModelError, ProviderError};
 pub use known_models::KNOWN_MODELS_DATE;
 pub use network::{BadCertificates, Network};
-pub use passing::Passing;
 pub use provider::{FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Provider, Providers};
-pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError, Tape};
-pub use relay::{AnswerCounter, AskedRequest, CountedAnswer, Relay, RelayedAnswer};
-pub use request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition};
-pub use retry::{Chance, RetryPolicy};
+pub use recording::{
+    Recorder, RecordingPlaceholders, RecordingPlayer, RecordingSink, ReplayError, SharedRecording,
+};
+pub use relay::{AnswerCounter, CountedAnswer, ProgramRequest, Relay, RelayedAnswer};
+pub use relay_rules::RelayRule;
+pub use request::{
+    Message, MessageBlock, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition,
+};
+pub use retry::{RandomSource, RetryPolicy};
 pub use secret::{SHORTEST_MASKED, Secret};
-pub use wire::{AnswerDecoder, Api};
+pub use wire::{AnswerDecoder, ModelApi};
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -30,9 +30,8 @@ const MOST_IDLE: usize = 256;
 /// The longest time that an unused connection is kept: less than servers keep theirs.
 const IDLE_LIFETIME: Duration = Duration::from_secs(50);
 
-/// An address that connections are made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub(crate) struct ServerOrigin {
     pub(crate) is_secure: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -41,19 +40,17 @@ pub(crate) struct Origin {
 /// The connections of a process, shared by all that ask models.
 #[derive(Debug, Default)]
 pub struct Network {
-    idle: Mutex<HashMap<Origin, Vec<Idle>>>,
-    /// The TLS configuration, which is made when it is first needed.
+    idle: Mutex<HashMap<ServerOrigin, Vec<IdleConnections>>>,
     tls: OnceLock<Arc<ClientConfig>>,
     roots: Vec<CertificateDer<'static>>,
 }
 
 #[derive(Debug)]
-struct Idle {
-    connection: Connection,
+struct IdleConnections {
+    connection: HttpConnection,
     since: Instant,
 }
 
-/// The error for certificates that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the certificates: {0}")]
 pub struct BadCertificates(String);
@@ -79,30 +76,29 @@ impl Network {
     }
 
     /// Returns a kept connection, if one is still open.
-    pub(crate) fn kept(&self, origin: &Origin) -> Option<Connection> {
+    pub(crate) fn kept(&self, origin: &ServerOrigin) -> Option<HttpConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(origin)?;
-        kept.retain(Idle::is_usable);
+        kept.retain(IdleConnections::is_usable);
         kept.pop().map(|idle| idle.connection)
     }
 
     /// Keeps a connection whose answer was read to its end.
-    pub(crate) fn keep(&self, origin: &Origin, connection: Connection) {
+    pub(crate) fn keep(&self, origin: &ServerOrigin, connection: HttpConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.entry(origin.clone()).or_default();
-        kept.retain(Idle::is_usable);
+        kept.retain(IdleConnections::is_usable);
         if kept.len() < MOST_IDLE {
             let since = Instant::now();
-            kept.push(Idle { connection, since });
+            kept.push(IdleConnections { connection, since });
         }
     }
 
-    /// Makes a connection within a time limit.
     pub(crate) async fn connect(
         &self,
-        origin: &Origin,
+        origin: &ServerOrigin,
         limit: Duration,
-    ) -> Result<Connection, ModelError> {
+    ) -> Result<HttpConnection, ModelError> {
         let connecting = timeout(limit, self.connect_without_limit(origin));
         connecting.await.unwrap_or_else(|_| {
             let message = format!("no connection to {} within {limit:?}", origin.host);
@@ -110,7 +106,10 @@ impl Network {
         })
     }
 
-    async fn connect_without_limit(&self, origin: &Origin) -> Result<Connection, ModelError> {
+    async fn connect_without_limit(
+        &self,
+        origin: &ServerOrigin,
+    ) -> Result<HttpConnection, ModelError> {
         let failed = |error: std::io::Error| {
             let message = format!("cannot connect to {}:{}: {error}", origin.host, origin.port);
             ModelError::provider(ModelFailure::Network, message)
@@ -121,7 +120,7 @@ impl Network {
             .map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         if !origin.is_secure {
-            return Connection::over(stream).await;
+            return HttpConnection::over(stream).await;
         }
         let not_secure = |error: &dyn std::fmt::Display| {
             let message = format!("cannot set up encryption with {}: {error}", origin.host);
@@ -137,7 +136,7 @@ impl Network {
                 _ => failed(error),
             }
         })?;
-        Connection::over(stream).await
+        HttpConnection::over(stream).await
     }
 
     fn tls(&self) -> Result<Arc<ClientConfig>, tokio_rustls::rustls::Error> {
@@ -159,27 +158,26 @@ impl Network {
     }
 }
 
-impl Idle {
+impl IdleConnections {
     fn is_usable(&self) -> bool {
         self.since.elapsed() < IDLE_LIFETIME && !self.connection.sender.is_closed()
     }
 }
 
-/// An open connection, which is closed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
     /// The task that reads and writes the socket; it is owned here so that it ends with the connection.
     task: JoinHandle<()>,
 }
 
-impl Drop for Connection {
+impl Drop for HttpConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Connection {
+impl HttpConnection {
     async fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, ModelError> {
@@ -200,7 +198,6 @@ impl Connection {
         Ok(Self { sender, task })
     }
 
-    /// Sends a request and waits for the head of its answer.
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,

@@ -3,10 +3,10 @@
 use grove_plan::ModelFailure;
 use serde_json::{Value, json};
 
-use crate::assembly::Assembly;
-use crate::request::{Block, Message, ModelRequest, Thinking, ToolChoice};
-use crate::said_usage::{SaidCount, SaidUsage};
-use crate::wire::Refusal;
+use crate::assembly::AnswerAssembly;
+use crate::reported_usage::{ReportedCount, ReportedUsage};
+use crate::request::{Message, MessageBlock, ModelRequest, Thinking, ToolChoice};
+use crate::wire::ProviderRefusal;
 
 pub(crate) const KEY_HEADER: (&str, &str) = ("authorization", "Bearer ");
 
@@ -43,14 +43,14 @@ const TOO_LONG: [&str; 3] = [
 
 /// Returns the meaning of an answer without success. Servers put the error into `error`, as an object or a text, or make
 /// it the whole body.
-pub(crate) fn refusal(status: u16, body: &Value) -> Refusal {
+pub(crate) fn refusal(status: u16, body: &Value) -> ProviderRefusal {
     let error = match &body["error"] {
         Value::Null => body,
         error => error,
     };
     let (code, kind) = (error["code"].as_str(), error["type"].as_str());
     let message = error["message"].as_str().or(error.as_str());
-    Refusal {
+    ProviderRefusal {
         failure: failure(Some(status), code, kind, message),
         kind: code.or(kind).map(str::to_owned),
         message: message.map(str::to_owned),
@@ -83,8 +83,7 @@ pub(crate) fn failure(
     }
 }
 
-/// Returns the error that was sent in the middle of a stream.
-pub(crate) fn stream_error(error: &Value, assembly: &Assembly) -> crate::error::ModelError {
+pub(crate) fn stream_error(error: &Value, assembly: &AnswerAssembly) -> crate::error::ModelError {
     let (code, kind) = (error["code"].as_str(), error["type"].as_str());
     let message = error["message"].as_str().or(error.as_str());
     let failure = failure(None, code, kind, message);
@@ -127,10 +126,9 @@ pub(crate) fn add_tools(
     };
 }
 
-/// Returns the words of a turn as one text.
 pub(crate) fn words(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
+        MessageBlock::Text { text } => Some(text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n\n")
@@ -154,22 +152,25 @@ pub(crate) fn arguments(input: &Value) -> String {
 }
 
 /// Numbers whose input includes what was read from a cache. `names` are those of input, output and their details.
-pub(crate) fn usage(counts: &Value, names: [&str; 4]) -> SaidUsage {
-    let detail = |at: usize, key: &str| SaidCount::of(&counts[names[at]][key]);
-    let input = SaidCount::of(&counts[names[0]]);
+pub(crate) fn usage(counts: &Value, names: [&str; 4]) -> ReportedUsage {
+    let detail = |at: usize, key: &str| ReportedCount::of(&counts[names[at]][key]);
+    let input = ReportedCount::of(&counts[names[0]]);
     let (input, cached) = match (input, detail(2, "cached_tokens")) {
-        (SaidCount::Number(input), SaidCount::Number(cached)) => {
+        (ReportedCount::Number(input), ReportedCount::Number(cached)) => {
             let cached = cached.min(input);
-            (SaidCount::Number(input - cached), SaidCount::Number(cached))
+            (
+                ReportedCount::Number(input - cached),
+                ReportedCount::Number(cached),
+            )
         }
         // The input is whole without it.
-        (input, _) => (input, SaidCount::Missing),
+        (input, _) => (input, ReportedCount::Missing),
     };
-    SaidUsage {
+    ReportedUsage {
         input,
-        output: SaidCount::of(&counts[names[1]]),
+        output: ReportedCount::of(&counts[names[1]]),
         cached,
-        cache_write: SaidCount::Missing,
+        cache_write: ReportedCount::Missing,
         reasoning: detail(3, "reasoning_tokens"),
     }
 }

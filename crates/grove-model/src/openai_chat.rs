@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::answer::StopKind;
-use crate::assembly::{Assembly, Delta};
+use crate::assembly::{AnswerAssembly, PartDelta};
 use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
-use crate::request::{Block, Message, ModelRequest, Role};
-use crate::said_usage::SaidUsage;
+use crate::reported_usage::ReportedUsage;
+use crate::request::{Message, MessageBlock, ModelRequest, Role};
 use crate::wire::{AnswerReader, WireFormat};
 
 pub(crate) static CHAT: WireFormat = WireFormat {
@@ -16,7 +16,7 @@ pub(crate) static CHAT: WireFormat = WireFormat {
     headers: &[],
     key_header: openai::KEY_HEADER,
     body,
-    reader: || Box::new(Reader::default()),
+    reader: || Box::new(ChatReader::default()),
     usage,
     refusal: openai::refusal,
 };
@@ -70,7 +70,7 @@ fn messages(message: &Message) -> Vec<Value> {
         return vec![said];
     }
     let results = blocks.filter_map(|block| match block {
-        Block::ToolResult {
+        MessageBlock::ToolResult {
             id,
             content,
             is_error,
@@ -86,15 +86,15 @@ fn messages(message: &Message) -> Vec<Value> {
     all
 }
 
-fn call(block: &Block) -> Option<Value> {
-    let Block::ToolUse { id, name, input } = block else {
+fn call(block: &MessageBlock) -> Option<Value> {
+    let MessageBlock::ToolUse { id, name, input } = block else {
         return None;
     };
     let function = json!({ "name": name, "arguments": arguments(input) });
     Some(json!({ "id": id, "type": "function", "function": function }))
 }
 
-fn usage(counts: &Value) -> SaidUsage {
+fn usage(counts: &Value) -> ReportedUsage {
     let names = [
         "prompt_tokens",
         "completion_tokens",
@@ -109,9 +109,8 @@ const THOUGHTS: u64 = 0;
 const WORDS: u64 = 1;
 const CALLS: u64 = 2;
 
-/// Reads the events of one answer.
 #[derive(Debug, Default)]
-struct Reader {
+struct ChatReader {
     has_thoughts: bool,
     has_words: bool,
     is_refusal: bool,
@@ -119,11 +118,11 @@ struct Reader {
     calls: Vec<(u64, String)>,
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for ChatReader {
     fn take(
         &mut self,
         event: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         if !event["error"].is_null() {
@@ -138,17 +137,21 @@ impl AnswerReader for Reader {
         if let Some(thought) = text("reasoning_content").or_else(|| text("reasoning")) {
             if !std::mem::replace(&mut self.has_thoughts, true) {
                 let (text, signature) = (String::new(), None);
-                assembly.begin(THOUGHTS, Block::Thinking { text, signature }, on_event)?;
+                assembly.begin(
+                    THOUGHTS,
+                    MessageBlock::Thinking { text, signature },
+                    on_event,
+                )?;
             }
-            assembly.grow(THOUGHTS, Delta::Thinking(thought), on_event)?;
+            assembly.grow(THOUGHTS, PartDelta::Thinking(thought), on_event)?;
         }
         for (words, is_refusal) in [(text("content"), false), (text("refusal"), true)] {
             let Some(words) = words else { continue };
             self.is_refusal |= is_refusal;
             if !std::mem::replace(&mut self.has_words, true) {
-                assembly.begin(WORDS, Block::text(""), on_event)?;
+                assembly.begin(WORDS, MessageBlock::text(""), on_event)?;
             }
-            assembly.grow(WORDS, Delta::Text(words), on_event)?;
+            assembly.grow(WORDS, PartDelta::Text(words), on_event)?;
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
             self.take_call(call, assembly, on_event)?;
@@ -162,16 +165,16 @@ impl AnswerReader for Reader {
         Ok(())
     }
 
-    fn take_last_line(&mut self, assembly: &mut Assembly) {
+    fn take_last_line(&mut self, assembly: &mut AnswerAssembly) {
         assembly.is_complete = assembly.may_end;
     }
 }
 
-impl Reader {
+impl ChatReader {
     fn take_call(
         &mut self,
         call: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         let number = call["index"].as_u64().unwrap_or(0);
@@ -195,14 +198,14 @@ impl Reader {
                 "" => format!("call_{at}"),
                 id => id.to_owned(),
             };
-            let block = Block::ToolUse {
+            let block = MessageBlock::ToolUse {
                 id,
                 name: name.to_owned(),
                 input: Value::Null,
             };
             assembly.begin(CALLS + at as u64, block, on_event)?;
         }
-        assembly.grow(CALLS + at as u64, Delta::Input(&more), on_event)
+        assembly.grow(CALLS + at as u64, PartDelta::Input(&more), on_event)
     }
 
     fn stop(&self, reason: &str) -> StopKind {

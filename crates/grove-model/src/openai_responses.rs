@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::answer::StopKind;
-use crate::assembly::{Assembly, Delta};
+use crate::assembly::{AnswerAssembly, PartDelta};
 use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
-use crate::request::{Block, Message, ModelRequest, Role};
-use crate::said_usage::SaidUsage;
+use crate::reported_usage::ReportedUsage;
+use crate::request::{Message, MessageBlock, ModelRequest, Role};
 use crate::wire::{AnswerReader, WireFormat};
 
 pub(crate) static RESPONSES: WireFormat = WireFormat {
@@ -18,12 +18,12 @@ pub(crate) static RESPONSES: WireFormat = WireFormat {
     headers: &[],
     key_header: openai::KEY_HEADER,
     body,
-    reader: || Box::new(Reader::default()),
+    reader: || Box::new(ResponsesReader::default()),
     usage,
     refusal: openai::refusal,
 };
 
-fn usage(counts: &Value) -> SaidUsage {
+fn usage(counts: &Value) -> ReportedUsage {
     let names = [
         "input_tokens",
         "output_tokens",
@@ -79,9 +79,9 @@ fn items(message: &Message) -> Vec<Value> {
     items
 }
 
-fn item(block: &Block) -> Option<Value> {
+fn item(block: &MessageBlock) -> Option<Value> {
     match block {
-        Block::Thinking { text, signature } => {
+        MessageBlock::Thinking { text, signature } => {
             let content = signature.as_deref()?.strip_prefix(SIGNATURE)?;
             let summary = match text.as_str() {
                 "" => json!([]),
@@ -89,10 +89,10 @@ fn item(block: &Block) -> Option<Value> {
             };
             Some(json!({ "type": "reasoning", "summary": summary, "encrypted_content": content }))
         }
-        Block::ToolUse { id, name, input } => Some(json!({
+        MessageBlock::ToolUse { id, name, input } => Some(json!({
             "type": "function_call", "call_id": id, "name": name, "arguments": arguments(input),
         })),
-        Block::ToolResult {
+        MessageBlock::ToolResult {
             id,
             content,
             is_error,
@@ -100,13 +100,12 @@ fn item(block: &Block) -> Option<Value> {
             "type": "function_call_output", "call_id": id, "output": result(content, *is_error),
         })),
         // Words become a message of their own; parts that only another provider knows are not sent.
-        Block::Text { .. } | Block::Other { .. } => None,
+        MessageBlock::Text { .. } | MessageBlock::Other { .. } => None,
     }
 }
 
-/// Reads the events of one answer.
 #[derive(Debug, Default)]
-struct Reader {
+struct ResponsesReader {
     begun: BTreeSet<u64>,
     /// The numbers of the parts of which some text came.
     grown: BTreeSet<u64>,
@@ -114,11 +113,11 @@ struct Reader {
     is_refusal: bool,
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for ResponsesReader {
     fn take(
         &mut self,
         event: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         let kind = event["type"].as_str().unwrap_or_default();
@@ -137,22 +136,22 @@ impl AnswerReader for Reader {
                 self.end(index, &event["item"], assembly, on_event)?;
             }
             ("response.output_text.delta", Some(index)) => {
-                self.grow(index, Delta::Text(delta), assembly, on_event)?;
+                self.grow(index, PartDelta::Text(delta), assembly, on_event)?;
             }
             ("response.refusal.delta", Some(index)) => {
                 self.is_refusal = true;
-                self.grow(index, Delta::Text(delta), assembly, on_event)?;
+                self.grow(index, PartDelta::Text(delta), assembly, on_event)?;
             }
             ("response.reasoning_summary_text.delta", Some(index)) => {
-                self.grow(index, Delta::Thinking(delta), assembly, on_event)?;
+                self.grow(index, PartDelta::Thinking(delta), assembly, on_event)?;
             }
             ("response.reasoning_summary_part.added", Some(index))
                 if event["summary_index"].as_u64().is_some_and(|at| at > 0) =>
             {
-                self.grow(index, Delta::Thinking("\n\n"), assembly, on_event)?;
+                self.grow(index, PartDelta::Thinking("\n\n"), assembly, on_event)?;
             }
             ("response.function_call_arguments.delta", Some(index)) => {
-                self.grow(index, Delta::Input(delta), assembly, on_event)?;
+                self.grow(index, PartDelta::Input(delta), assembly, on_event)?;
             }
             ("response.completed" | "response.incomplete", _) => {
                 self.finish(&event["response"], assembly, on_event)?;
@@ -173,24 +172,24 @@ impl AnswerReader for Reader {
     }
 }
 
-impl Reader {
+impl ResponsesReader {
     fn begin(
         &mut self,
         index: u64,
         item: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
         let block = match item["type"].as_str().unwrap_or_default() {
-            "message" => Block::text(""),
-            "reasoning" => Block::Thinking {
+            "message" => MessageBlock::text(""),
+            "reasoning" => MessageBlock::Thinking {
                 text: String::new(),
                 signature: None,
             },
             "function_call" => {
                 self.has_calls = true;
-                Block::ToolUse {
+                MessageBlock::ToolUse {
                     id: text("call_id"),
                     name: text("name"),
                     input: Value::Null,
@@ -206,8 +205,8 @@ impl Reader {
     fn grow(
         &mut self,
         index: u64,
-        delta: Delta<'_>,
-        assembly: &mut Assembly,
+        delta: PartDelta<'_>,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         self.grown.insert(index);
@@ -219,7 +218,7 @@ impl Reader {
         &mut self,
         index: u64,
         item: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         if !self.begun.contains(&index) {
@@ -228,19 +227,19 @@ impl Reader {
         if !self.begun.contains(&index) {
             self.begun.insert(index);
             let value = item.clone();
-            return assembly.begin(index, Block::Other { value }, on_event);
+            return assembly.begin(index, MessageBlock::Other { value }, on_event);
         }
         let is_told = self.grown.contains(&index);
         match item["type"].as_str().unwrap_or_default() {
             "function_call" if !is_told => {
                 let arguments = item["arguments"].as_str().unwrap_or_default();
-                self.grow(index, Delta::Input(arguments), assembly, on_event)
+                self.grow(index, PartDelta::Input(arguments), assembly, on_event)
             }
             "message" if !is_told => {
                 for part in item["content"].as_array().into_iter().flatten() {
                     self.is_refusal |= part["type"] == "refusal";
                     let text = part["text"].as_str().or(part["refusal"].as_str());
-                    let text = Delta::Text(text.unwrap_or_default());
+                    let text = PartDelta::Text(text.unwrap_or_default());
                     self.grow(index, text, assembly, on_event)?;
                 }
                 Ok(())
@@ -248,7 +247,7 @@ impl Reader {
             "reasoning" => match item["encrypted_content"].as_str() {
                 Some(content) => {
                     let signature = format!("{SIGNATURE}{content}");
-                    assembly.grow(index, Delta::Signature(&signature), on_event)
+                    assembly.grow(index, PartDelta::Signature(&signature), on_event)
                 }
                 None => Ok(()),
             },
@@ -259,7 +258,7 @@ impl Reader {
     fn finish(
         &mut self,
         response: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError> {
         let items = response["output"].as_array().into_iter().flatten();

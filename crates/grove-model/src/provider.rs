@@ -13,21 +13,16 @@ use crate::endpoint::{Endpoint, EndpointError};
 use crate::known_models::known;
 use crate::request::Thinking;
 use crate::secret::Secret;
-use crate::wire::Api;
+use crate::wire::ModelApi;
 
-/// A service that has models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    /// The name of the provider in models' names.
     pub name: String,
-    /// The interface that the provider speaks.
-    pub api: Api,
-    /// The address of the provider.
+    pub api: ModelApi,
     pub base_url: String,
     /// The place of its key; none where it needs none.
     #[serde(default)]
     pub key: Option<KeySource>,
-    /// The models that its configuration lists.
     #[serde(default)]
     pub models: Vec<KnownModel>,
     /// The starts of its models' names, where these tell them from the models of all other providers.
@@ -35,12 +30,9 @@ pub struct Provider {
     pub families: Vec<String>,
 }
 
-/// A model that a provider is known to have, and the facts that its configuration gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownModel {
-    /// The id of the model.
     pub id: String,
-    /// The facts about the model.
     #[serde(flatten)]
     pub facts: ModelFacts,
 }
@@ -54,39 +46,24 @@ impl From<&str> for KnownModel {
     }
 }
 
-/// The place of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeySource {
-    /// A variable of the environment.
     Env(String),
-    /// A file that contains the key.
     File(PathBuf),
-    /// The output of a command, which is a program and its arguments.
     Command(Vec<String>),
 }
 
-/// The longest key, in bytes.
 const LONGEST_KEY: usize = 16 << 10;
 
-/// The reason for which there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The variable is not set.
     #[error("the variable `{0}` is not set")]
     NotSet(String),
-    /// The key could not be read.
     #[error("cannot read the key from {place}: {reason}")]
-    NotRead {
-        /// The place that was read.
-        place: String,
-        /// The reason for the failure.
-        reason: String,
-    },
-    /// The text that was read is not a key.
+    NotRead { place: String, reason: String },
     #[error("what was read from {place} is not a key: {reason}")]
     NotAKey {
-        /// The place that was read.
         place: String,
         /// The fault of the text; it never contains the value.
         reason: &'static str,
@@ -163,7 +140,7 @@ fn key_of(bytes: Vec<u8>) -> Result<Secret, &'static str> {
 /// starts of its models' names.
 type BuiltIn = (
     &'static str,
-    Api,
+    ModelApi,
     &'static str,
     &'static str,
     &'static [&'static str],
@@ -172,21 +149,20 @@ type BuiltIn = (
 const BUILT_IN: [BuiltIn; 2] = [
     (
         "anthropic",
-        Api::Anthropic,
+        ModelApi::Anthropic,
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_API_KEY",
         &["claude-"],
     ),
     (
         "openai",
-        Api::OpenaiResponses,
+        ModelApi::OpenaiResponses,
         "OPENAI_BASE_URL",
         "OPENAI_API_KEY",
         &["gpt-", "o1", "o3", "o4", "codex-"],
     ),
 ];
 
-/// The providers that models are looked for in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Providers {
     all: Vec<Provider>,
@@ -234,7 +210,6 @@ impl Providers {
         &self.all
     }
 
-    /// Returns the providers whose key may be there.
     pub fn ready(&self) -> impl Iterator<Item = &Provider> {
         let pairs = self.all.iter().zip(&self.ready);
         pairs
@@ -248,15 +223,15 @@ impl Providers {
         self.all.iter().find(|it| it.name == provider)
     }
 
-    /// Returns true if the key of this provider may be there.
     pub fn is_ready(&self, provider: &Provider) -> bool {
         self.ready().any(|it| it.name == provider.name)
     }
 
     /// Returns a provider whose key may be there and that says that it has a model of this id.
-    pub fn that_lists(&self, name: &str) -> Option<&Provider> {
+    pub fn listing_model(&self, name: &str) -> Option<&Provider> {
         let (id, _) = split_thinking(name.trim());
-        self.ready().find(|provider| provider.has(id) == Has::Yes)
+        self.ready()
+            .find(|provider| provider.has(id) == ModelAvailability::Yes)
     }
 
     /// Returns the model that a name means: `NAME/id[:thinking]`, or an id alone, which is looked for with the provider of
@@ -287,20 +262,22 @@ impl Providers {
         }
         let ready = || self.ready().filter(|provider| is_looked_at(provider));
         let parent = parent.and_then(|name| ready().find(|provider| provider.name == name));
-        if let Some(provider) = parent.filter(|provider| provider.has(whole_id) != Has::No) {
+        if let Some(provider) =
+            parent.filter(|provider| provider.has(whole_id) != ModelAvailability::No)
+        {
             return Ok(found(provider, whole_id, thinking));
         }
-        let those = |wanted: Has| -> Vec<&Provider> {
+        let those = |wanted: ModelAvailability| -> Vec<&Provider> {
             ready()
                 .filter(|provider| provider.has(whole_id) == wanted)
                 .collect()
         };
-        for wanted in [Has::Yes, Has::Unknown] {
+        for wanted in [ModelAvailability::Yes, ModelAvailability::Unknown] {
             match those(wanted).as_slice() {
                 [] => {}
                 [provider] => return Ok(found(provider, whole_id, thinking)),
                 // A name with a slash belongs to another provider, not to several that do not list their models.
-                _ if wanted == Has::Unknown && whole_id.contains('/') => {}
+                _ if wanted == ModelAvailability::Unknown && whole_id.contains('/') => {}
                 several => {
                     let candidates = several
                         .iter()
@@ -327,7 +304,7 @@ impl Providers {
                 provider: provider.to_owned(),
                 known,
             },
-            None => NoSuchModel::Nobody {
+            None => NoSuchModel::NotListed {
                 id: whole_id.to_owned(),
                 known,
             },
@@ -335,9 +312,8 @@ impl Providers {
     }
 }
 
-/// A provider's answer to whether it has a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Has {
+enum ModelAvailability {
     Yes,
     No,
     /// The provider does not list its models.
@@ -345,15 +321,15 @@ enum Has {
 }
 
 impl Provider {
-    fn has(&self, id: &str) -> Has {
+    fn has(&self, id: &str) -> ModelAvailability {
         let is_listed = self.models.iter().any(|model| model.id == id);
         let is_of_family = self.families.iter().any(|family| id.starts_with(family));
         if is_listed || is_of_family {
-            Has::Yes
+            ModelAvailability::Yes
         } else if self.models.is_empty() && self.families.is_empty() {
-            Has::Unknown
+            ModelAvailability::Unknown
         } else {
-            Has::No
+            ModelAvailability::No
         }
     }
 
@@ -371,27 +347,20 @@ impl Provider {
         }
     }
 
-    /// Returns the endpoint of the provider, with its key.
     pub fn endpoint(&self, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
         Endpoint::new(self.api, &self.base_url, key)
     }
 }
 
-/// A model that was found with a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel<'a> {
-    /// The provider that has it.
     pub provider: &'a Provider,
-    /// The provider's id of the model.
     pub id: String,
-    /// The level of thinking, if the name has one.
     pub thinking: Option<Thinking>,
-    /// The facts about the model.
     pub facts: ModelFacts,
 }
 
 impl FoundModel<'_> {
-    /// Returns the whole name of the model.
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider.name, self.id)
     }
@@ -424,40 +393,23 @@ fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
     level.unwrap_or((name, None))
 }
 
-/// The reason for which no model is found by a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchModel {
-    /// The name is empty.
     #[error("a model's name is `provider/id` or `id`, with `:thinking` after it if wanted")]
     Empty,
-    /// Several providers have the model.
     #[error("several providers have `{id}`: write {}", first_names(.candidates))]
     Several {
-        /// The id of the model.
         id: String,
         /// The names that mean one model each.
         candidates: Vec<String>,
     },
-    /// No provider has the model.
     #[error("no provider has `{id}`; known providers: {}; write `provider/id`, or add it to `models`", first_names(.known))]
-    Nobody {
-        /// The id of the model.
-        id: String,
-        /// The providers that have a key.
-        known: Vec<String>,
-    },
-    /// The word before the slash is not a provider, and no provider lists the whole name.
+    NotListed { id: String, known: Vec<String> },
     #[error("there is no provider `{provider}`; known providers: {}", first_names(.known))]
     NoSuchProvider {
-        /// The word before the slash.
         provider: String,
-        /// The providers that have a key.
         known: Vec<String>,
     },
-    /// No provider has a key.
     #[error("no provider has a key: looked for in {}", .keys.join(", "))]
-    NoProvider {
-        /// The places in which keys were looked for.
-        keys: Vec<String>,
-    },
+    NoProvider { keys: Vec<String> },
 }

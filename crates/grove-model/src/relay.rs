@@ -18,14 +18,16 @@ use tokio::time::timeout;
 
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::assembly::AnswerLimits;
-use crate::client::Deadlines;
+use crate::client::RequestDeadlines;
 use crate::endpoint::Endpoint;
 use crate::error::{ModelError, bounded_line};
-use crate::network::{Connection, Network};
-use crate::passing::Passing;
-use crate::recording::{PassingAnswer, PassingRecord, Places, Player, RecordingSink};
-use crate::said_usage::OwnCount;
-use crate::wire::{AnswerDecoder, Api};
+use crate::network::{HttpConnection, Network};
+use crate::recording::{
+    ProgramAnswerRecorder, ProgramRecorder, RecordingPlaceholders, RecordingPlayer, RecordingSink,
+};
+use crate::relay_rules::RelayRule;
+use crate::reported_usage::CountedBytes;
+use crate::wire::{AnswerDecoder, ModelApi};
 
 /// Headers that belong to one connection, or that are set anew.
 const NOT_PASSED_ON: [HeaderName; 6] = [
@@ -39,48 +41,44 @@ const NOT_PASSED_ON: [HeaderName; 6] = [
 /// The header in which some programs send their key.
 const API_KEY: &str = "x-api-key";
 
-/// A relay to one provider, or to a recording of one.
 #[derive(Debug, Clone)]
 pub struct Relay {
-    upstream: Upstream,
+    upstream: RelayUpstream,
     /// The system text and the message of the child, by which a recording finds the answer.
     told: [String; 2],
 }
 
 #[derive(Debug, Clone)]
-enum Upstream {
+enum RelayUpstream {
     Provider {
         network: Arc<Network>,
         endpoint: Box<Endpoint>,
-        deadlines: Deadlines,
-        record: Option<PassingRecord>,
+        deadlines: RequestDeadlines,
+        record: Option<ProgramRecorder>,
     },
-    Recording(Api, Player),
+    Recording(ModelApi, RecordingPlayer),
 }
 
-/// A request as another program made it.
 #[derive(Debug)]
-pub struct AskedRequest {
+pub struct ProgramRequest {
     /// The HTTP method, mostly `POST`.
     pub method: Method,
     /// The path with its query; `/v1` at its beginning stands for the provider's address.
     pub target: String,
     /// The headers of the request; keys and those of the connection are replaced.
     pub headers: HeaderMap,
-    /// The body of the request.
     pub body: Bytes,
 }
 
 /// An answer while it comes. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct RelayedAnswer {
-    /// The HTTP status of the answer.
     pub status: StatusCode,
     /// The headers of the answer, without those of the connection.
     pub headers: HeaderMap,
     body: AnswerBody,
-    _connection: Option<Connection>,
-    passing: Option<PassingAnswer>,
+    _connection: Option<HttpConnection>,
+    passing: Option<ProgramAnswerRecorder>,
 }
 
 #[derive(Debug)]
@@ -90,10 +88,9 @@ enum AnswerBody {
 }
 
 impl Relay {
-    /// Returns a relay to `endpoint`.
-    pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: Deadlines) -> Self {
+    pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: RequestDeadlines) -> Self {
         Self {
-            upstream: Upstream::Provider {
+            upstream: RelayUpstream::Provider {
                 network,
                 endpoint: Box::new(endpoint),
                 deadlines,
@@ -103,10 +100,9 @@ impl Relay {
         }
     }
 
-    /// Returns a relay that answers from a recording of this interface.
-    pub fn recorded(api: Api, player: Player) -> Self {
+    pub fn recorded(api: ModelApi, player: RecordingPlayer) -> Self {
         Self {
-            upstream: Upstream::Recording(api, player),
+            upstream: RelayUpstream::Recording(api, player),
             told: Default::default(),
         }
     }
@@ -115,46 +111,45 @@ impl Relay {
     pub fn recording_to(
         mut self,
         sink: Arc<dyn RecordingSink>,
-        places: Places,
+        places: RecordingPlaceholders,
     ) -> std::io::Result<Self> {
-        if let Upstream::Provider { record, .. } = &mut self.upstream {
-            *record = Some(PassingRecord::new(sink, places)?);
+        if let RelayUpstream::Provider { record, .. } = &mut self.upstream {
+            *record = Some(ProgramRecorder::new(sink, places)?);
         }
         Ok(self)
     }
 
     /// Sets the system text and the message of the child.
     #[must_use]
-    pub fn telling(mut self, told: [String; 2]) -> Self {
+    pub fn with_told(mut self, told: [String; 2]) -> Self {
         self.told = told;
         self
     }
 
-    /// Returns the interface that it answers with.
-    pub fn api(&self) -> Api {
+    pub fn api(&self) -> ModelApi {
         match &self.upstream {
-            Upstream::Provider { endpoint, .. } => endpoint.api(),
-            Upstream::Recording(api, _) => *api,
+            RelayUpstream::Provider { endpoint, .. } => endpoint.api(),
+            RelayUpstream::Recording(api, _) => *api,
         }
     }
 
     /// Sends a request once and waits for the head of its answer.
-    pub async fn send(&self, asked: AskedRequest) -> Result<RelayedAnswer, ModelError> {
+    pub async fn send(&self, asked: ProgramRequest) -> Result<RelayedAnswer, ModelError> {
         let wrong = |what: &str| ModelError::provider(ModelFailure::BadRequest, what);
-        let passing = Passing::of(self.api(), &asked.method, &asked.target);
+        let passing = RelayRule::of(self.api(), &asked.method, &asked.target);
         let api = match passing {
-            Some(Passing::Counted(api)) => Some(api),
-            Some(Passing::Free) => None,
+            Some(RelayRule::Counted(api)) => Some(api),
+            Some(RelayRule::Free) => None,
             None => return Err(wrong("this is not passed on")),
         };
         let (network, endpoint, deadlines, record) = match &self.upstream {
-            Upstream::Provider {
+            RelayUpstream::Provider {
                 network,
                 endpoint,
                 deadlines,
                 record,
             } => (network, endpoint, deadlines, record),
-            Upstream::Recording(_, player) => return self.replay(api, player, &asked.body),
+            RelayUpstream::Recording(_, player) => return self.replay(api, player, &asked.body),
         };
         let passing = record.as_ref().zip(api);
         let passing = passing.map(|(record, api)| record.asked(api, &asked.body, &self.told));
@@ -192,8 +187,8 @@ impl Relay {
 
     fn replay(
         &self,
-        api: Option<Api>,
-        player: &Player,
+        api: Option<ModelApi>,
+        player: &RecordingPlayer,
         body: &[u8],
     ) -> Result<RelayedAnswer, ModelError> {
         // A recording has only answers of models, so other paths are not found.
@@ -218,8 +213,8 @@ impl Relay {
     pub fn refusal(&self, status: StatusCode, body: &[u8]) -> (ModelFailure, String) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let (format, key) = match &self.upstream {
-            Upstream::Provider { endpoint, .. } => (endpoint.format(), endpoint.key()),
-            Upstream::Recording(api, _) => (api.format(), None),
+            RelayUpstream::Provider { endpoint, .. } => (endpoint.format(), endpoint.key()),
+            RelayUpstream::Recording(api, _) => (api.format(), None),
         };
         let refusal = (format.refusal)(status.as_u16(), &body);
         let message = refusal.message.unwrap_or_else(|| status.to_string());
@@ -276,10 +271,9 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Reads an answer while it passes by.
 #[derive(Debug)]
 pub struct AnswerCounter {
-    api: Api,
+    api: ModelApi,
     /// The decoder of a stream; none after something that it cannot read.
     decoder: Option<AnswerDecoder>,
     /// The bytes of an answer that is not a stream.
@@ -288,7 +282,6 @@ pub struct AnswerCounter {
     told: Usage,
 }
 
-/// The content and the tokens of an answer that was read.
 #[derive(Debug)]
 pub struct CountedAnswer {
     /// The answer; none for one that was cut, that cannot be read, or that was not a stream.
@@ -300,8 +293,7 @@ pub struct CountedAnswer {
 }
 
 impl AnswerCounter {
-    /// Returns a reader of the answer to a request of `request_bytes`.
-    pub fn new(api: Api, is_stream: bool, request_bytes: usize) -> Self {
+    pub fn new(api: ModelApi, is_stream: bool, request_bytes: usize) -> Self {
         let limits = AnswerLimits::default();
         Self {
             api,
@@ -312,7 +304,6 @@ impl AnswerCounter {
         }
     }
 
-    /// Takes the next bytes of the answer.
     pub fn push(&mut self, bytes: &[u8]) {
         if let Some(whole) = &mut self.whole {
             let room = AnswerLimits::default().answer_bytes - whole.len();
@@ -330,7 +321,6 @@ impl AnswerCounter {
         }
     }
 
-    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.decoder
             .as_ref()
@@ -361,26 +351,25 @@ impl AnswerCounter {
 }
 
 /// The usage of an answer that is no stream.
-fn usage_of_whole(api: Api, whole: &[u8], request_bytes: usize) -> Usage {
+fn usage_of_whole(api: ModelApi, whole: &[u8], request_bytes: usize) -> Usage {
     let body: Value = serde_json::from_slice(whole).unwrap_or_default();
     let said = (api.format().usage)(&body["usage"]);
     let answer_bytes = if said.is_nothing() {
         whole.len()
     } else {
         let words = match api {
-            Api::Anthropic => &body["content"],
-            Api::OpenaiResponses => &body["output"],
-            Api::OpenaiChat => &body["choices"],
+            ModelApi::Anthropic => &body["content"],
+            ModelApi::OpenaiResponses => &body["output"],
+            ModelApi::OpenaiChat => &body["choices"],
         };
         bytes_of_texts(words)
     };
-    said.counted(OwnCount {
+    said.counted(CountedBytes {
         request_bytes,
         answer_bytes,
     })
 }
 
-/// The bytes of all texts in a value.
 fn bytes_of_texts(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -409,17 +398,17 @@ mod tests {
         }
     }
 
-    const FORMATS: [(Format, Api); 3] = [
-        (Format::Anthropic, Api::Anthropic),
-        (Format::Responses, Api::OpenaiResponses),
-        (Format::Chat, Api::OpenaiChat),
+    const FORMATS: [(Format, ModelApi); 3] = [
+        (Format::Anthropic, ModelApi::Anthropic),
+        (Format::Responses, ModelApi::OpenaiResponses),
+        (Format::Chat, ModelApi::OpenaiChat),
     ];
 
     #[test]
     fn what_passes_by_is_counted_in_any_portions_and_a_cut_answer_is_none() {
         for (format, api) in FORMATS {
             let mut bytes = format.stream(&reply());
-            if api == Api::OpenaiChat {
+            if api == ModelApi::OpenaiChat {
                 // This format sends counts only to clients that ask for them.
                 let counts = json!({ "prompt_tokens": 16, "completion_tokens": 7,
                     "prompt_tokens_details": { "cached_tokens": 5 } });
@@ -463,23 +452,23 @@ mod tests {
     fn an_answer_that_is_no_stream_is_counted_too() {
         for (api, body, expected) in [
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 json!({ "usage": { "input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 1 } }),
                 Some((3, 2, 1)),
             ),
             (
-                Api::OpenaiResponses,
+                ModelApi::OpenaiResponses,
                 json!({ "status": "completed", "output": [], "usage": { "input_tokens": 4, "output_tokens": 2,
                     "input_tokens_details": { "cached_tokens": 1 } } }),
                 Some((3, 2, 1)),
             ),
             (
-                Api::OpenaiChat,
+                ModelApi::OpenaiChat,
                 json!({ "usage": { "prompt_tokens": 4, "completion_tokens": 2,
                     "prompt_tokens_details": { "cached_tokens": 1 } } }),
                 Some((3, 2, 1)),
             ),
-            (Api::OpenaiChat, json!({ "choices": [] }), None),
+            (ModelApi::OpenaiChat, json!({ "choices": [] }), None),
         ] {
             let mut counter = AnswerCounter::new(api, false, 40);
             counter.push(body.to_string().as_bytes());

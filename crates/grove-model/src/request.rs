@@ -10,19 +10,14 @@ use serde_json::Value;
 pub struct ModelRequest {
     /// The model's own id, without its provider.
     pub model: String,
-    /// The system text, as it is sent.
     pub system: String,
     /// The conversation, beginning with a user's message.
     pub messages: Vec<Message>,
-    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
-    /// The rule for calling a tool.
     #[serde(default)]
     pub tool_choice: ToolChoice,
-    /// The most tokens that the answer may have.
     pub max_output_tokens: u32,
-    /// The level of thinking before the answer.
     #[serde(default)]
     pub thinking: Thinking,
 }
@@ -47,26 +42,23 @@ pub(crate) fn as_json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The side whose turn it is.
     pub role: Role,
     /// The words, calls and results of the turn.
-    pub content: Vec<Block>,
+    pub content: Vec<MessageBlock>,
 }
 
 impl Message {
-    /// Returns a user's turn with these words.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: Role::User,
-            content: vec![Block::text(text)],
+            content: vec![MessageBlock::text(text)],
         }
     }
 
     /// Returns a model's turn with the parts of its answer, to be sent back as they came.
-    pub fn assistant(content: Vec<Block>) -> Self {
+    pub fn assistant(content: Vec<MessageBlock>) -> Self {
         Self {
             role: Role::Assistant,
             content,
@@ -80,7 +72,6 @@ impl Message {
 pub enum Role {
     /// The caller of the model; results of tools are a part of this turn.
     User,
-    /// The model that answers.
     Assistant,
 }
 
@@ -91,60 +82,46 @@ pub enum Role {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Block {
-    /// Words of the user or the model.
+pub enum MessageBlock {
     Text {
-        /// The text of the words.
         text: String,
     },
     /// Thoughts of the model, which have to be sent back as they came: the signature covers the text.
     Thinking {
-        /// The text of the thoughts.
         text: String,
         /// The provider's proof that they are its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// A call of a tool.
     ToolUse {
-        /// The model's name for the call.
         id: String,
-        /// The name of the tool.
         name: String,
         /// The arguments of the call: an object, or the text as it came where that is not JSON.
         input: Value,
     },
-    /// The result of a call.
     ToolResult {
-        /// The id of the call.
         id: String,
         /// The text that the model reads.
         content: String,
-        /// True if the call failed.
         #[serde(default)]
         is_error: bool,
     },
     /// A part of a kind that is not known here, in the provider's form, to be sent back as it came.
     Other {
-        /// The part as it came.
         value: Value,
     },
 }
 
-impl Block {
-    /// Returns a part with these words.
+impl MessageBlock {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 }
 
-/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
-    /// The name of the tool.
     pub name: String,
-    /// The description of the tool.
     pub description: String,
     /// The arguments of the tool, as a JSON Schema of an object.
     pub input_schema: Value,
@@ -154,18 +131,14 @@ pub struct ToolDefinition {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolChoice {
-    /// The model decides for itself.
     #[default]
     Auto,
-    /// The model may not call any tool.
     None,
-    /// The model has to call one of the tools.
     Any,
     /// The model has to call the tool of this name.
     Tool(String),
 }
 
-/// A level of thinking before an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thinking {
@@ -174,13 +147,9 @@ pub enum Thinking {
     Off,
     /// The least thinking that the provider offers.
     Minimal,
-    /// Little thinking before the answer.
     Low,
-    /// Some thinking before the answer.
     Medium,
-    /// Much thinking before the answer.
     High,
-    /// More thinking than `High` asks for.
     Xhigh,
 }
 
@@ -199,14 +168,12 @@ impl Thinking {
         Self::ALL.into_iter().zip(LEVELS)
     }
 
-    /// Returns the word for the level.
     pub fn word(self) -> &'static str {
         let mut all = Self::all();
         all.find(|(level, _)| *level == self)
             .map_or("", |(_, word)| word)
     }
 
-    /// Returns the level that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let mut all = Self::all();
         all.find(|(_, known)| *known == word)

@@ -34,10 +34,9 @@ impl Default for RetryPolicy {
 
 /// A source of random numbers, each as likely as every other.
 #[derive(Clone)]
-pub struct Chance(Arc<dyn Fn() -> u64 + Send + Sync>);
+pub struct RandomSource(Arc<dyn Fn() -> u64 + Send + Sync>);
 
-impl Chance {
-    /// Returns the random numbers of the system.
+impl RandomSource {
     pub fn of_system() -> Self {
         // Without randomness the longest wait is the kindest to the provider.
         Self::from_fn(|| getrandom::u64().unwrap_or(u64::MAX))
@@ -56,24 +55,23 @@ impl Chance {
     }
 }
 
-impl fmt::Debug for Chance {
+impl fmt::Debug for RandomSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Chance")
     }
 }
 
-/// The tries of one request.
 #[derive(Debug)]
-pub(crate) struct Tries<'a> {
+pub(crate) struct RequestTries<'a> {
     policy: &'a RetryPolicy,
-    chance: &'a Chance,
+    chance: &'a RandomSource,
     begun: Instant,
     /// The number of tries so far, including the one under way.
     pub(crate) made: u32,
 }
 
-impl<'a> Tries<'a> {
-    pub(crate) fn new(policy: &'a RetryPolicy, chance: &'a Chance) -> Self {
+impl<'a> RequestTries<'a> {
+    pub(crate) fn new(policy: &'a RetryPolicy, chance: &'a RandomSource) -> Self {
         Self {
             policy,
             chance,
@@ -82,7 +80,6 @@ impl<'a> Tries<'a> {
         }
     }
 
-    /// Returns the wait before the next try, if there is to be one.
     pub(crate) fn wait_for_next(&mut self, wanted: Option<Duration>) -> Option<Duration> {
         if self.made >= self.policy.tries {
             return None;
@@ -150,9 +147,9 @@ mod tests {
             (1 << 63, [50, 100, 200, 250, 250]),
             (0, [0, 0, 0, 0, 0]),
         ] {
-            let chance = Chance::from_fn(move || number);
+            let chance = RandomSource::from_fn(move || number);
             let waits = paused(async {
-                let mut tries = Tries::new(&policy, &chance);
+                let mut tries = RequestTries::new(&policy, &chance);
                 std::iter::from_fn(|| tries.wait_for_next(None))
                     .map(|wait| wait.as_millis())
                     .collect::<Vec<_>>()
@@ -168,9 +165,9 @@ mod tests {
             total: Duration::from_secs(10),
             ..RetryPolicy::default()
         };
-        let chance = Chance::from_fn(|| u64::MAX);
+        let chance = RandomSource::from_fn(|| u64::MAX);
         paused(async {
-            let mut tries = Tries::new(&policy, &chance);
+            let mut tries = RequestTries::new(&policy, &chance);
             let four = Duration::from_secs(4);
             let wait = tries.wait_for_next(Some(four)).unwrap();
             assert!(wait >= four && wait <= four + policy.first_wait, "{wait:?}");

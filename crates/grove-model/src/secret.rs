@@ -5,7 +5,6 @@ use std::fmt;
 /// The shortest value that is masked in texts: shorter ones stand there by chance.
 pub const SHORTEST_MASKED: usize = 8;
 
-/// The text that replaces a secret.
 const MASK: &str = "***";
 
 /// A key, which no formatting shows and no error contains.
@@ -13,7 +12,6 @@ const MASK: &str = "***";
 pub struct Secret(String);
 
 impl Secret {
-    /// Returns a secret of this value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }

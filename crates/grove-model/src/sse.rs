@@ -3,9 +3,8 @@
 //! Lines end with LF, CR or both; an event ends with an empty line; fields other than `event` and `data` are ignored, and
 //! so are comments. An event that has not ended when the stream ends was cut and does not count.
 
-use crate::error::{Bound, ModelError};
+use crate::error::{AnswerBound, ModelError};
 
-/// One event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
     /// The name of the event; empty where it has none.
@@ -17,16 +16,13 @@ pub(crate) struct ServerEvent {
 /// The state between two portions of bytes.
 #[derive(Debug)]
 pub(crate) struct EventLines {
-    /// The line that has not ended yet.
     line: Vec<u8>,
-    /// The event that has not ended yet.
     event: ServerEvent,
     has_data: bool,
     /// True if the last byte was a CR: a LF that follows ends the same line.
     after_return: bool,
     /// True until the first line has ended: it may begin with a byte order mark.
     is_first_line: bool,
-    /// The largest event, in bytes.
     limit: usize,
 }
 
@@ -57,7 +53,7 @@ impl EventLines {
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + self.event.data.len() + piece.len() > self.limit {
                 return Err(ModelError::TooLarge {
-                    what: Bound::Event,
+                    what: AnswerBound::Event,
                     limit: self.limit as u64,
                 });
             }
@@ -164,7 +160,7 @@ mod tests {
             assert_eq!(
                 refused,
                 Err(ModelError::TooLarge {
-                    what: Bound::Event,
+                    what: AnswerBound::Event,
                     limit: 99
                 }),
             );

@@ -8,28 +8,24 @@ use serde_json::Value;
 
 use crate::answer::ModelAnswer;
 use crate::anthropic;
-use crate::assembly::{AnswerLimits, Assembly};
+use crate::assembly::{AnswerAssembly, AnswerLimits};
 use crate::client::OnEvent;
-use crate::error::{Bound, ModelError};
+use crate::error::{AnswerBound, ModelError};
+use crate::reported_usage::ReportedUsage;
 use crate::request::ModelRequest;
-use crate::said_usage::SaidUsage;
 use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
 
-/// The interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Api {
-    /// The interface Anthropic Messages.
+pub enum ModelApi {
     Anthropic,
-    /// The interface `OpenAI` Responses.
     OpenaiResponses,
-    /// The interface `OpenAI` Chat Completions.
     OpenaiChat,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the word for the interface in configuration.
     pub const fn word(self) -> &'static str {
         match self {
@@ -39,13 +35,11 @@ impl Api {
         }
     }
 
-    /// Returns the interface that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let all = [Self::Anthropic, Self::OpenaiResponses, Self::OpenaiChat];
         all.into_iter().find(|api| api.word() == word)
     }
 
-    /// Returns the address at which its makers offer it.
     pub const fn usual_address(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -53,7 +47,6 @@ impl Api {
         }
     }
 
-    /// Returns the wire format of the interface.
     pub(crate) fn format(self) -> &'static WireFormat {
         match self {
             Self::Anthropic => &anthropic::MESSAGES,
@@ -66,7 +59,6 @@ impl Api {
 /// A wire format, which says how requests and answers are written.
 #[derive(Debug)]
 pub(crate) struct WireFormat {
-    /// The path after the base address.
     pub(crate) path: &'static str,
     /// The headers that the format needs, without the header for the key.
     pub(crate) headers: &'static [(&'static str, &'static str)],
@@ -74,31 +66,28 @@ pub(crate) struct WireFormat {
     pub(crate) key_header: (&'static str, &'static str),
     /// Returns the body of a request that is answered by a stream.
     pub(crate) body: fn(&ModelRequest) -> Value,
-    /// Returns a reader for one answer.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
     /// The numbers of the object `usage`.
-    pub(crate) usage: fn(&Value) -> SaidUsage,
+    pub(crate) usage: fn(&Value) -> ReportedUsage,
     /// Returns the meaning of an answer that is no success; the body is null where it is not JSON.
-    pub(crate) refusal: fn(u16, &Value) -> Refusal,
+    pub(crate) refusal: fn(u16, &Value) -> ProviderRefusal,
 }
 
 /// A reader that puts the events of one answer into its assembly.
 pub(crate) trait AnswerReader: Send + Debug {
-    /// Takes one event of the stream.
     fn take(
         &mut self,
         event: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError>;
 
     /// Takes the line `[DONE]`, which ends a stream in one format and is not an event.
-    fn take_last_line(&mut self, _assembly: &mut Assembly) {}
+    fn take_last_line(&mut self, _assembly: &mut AnswerAssembly) {}
 }
 
-/// The provider's own reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ProviderRefusal {
     pub(crate) failure: ModelFailure,
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
@@ -111,14 +100,13 @@ pub(crate) struct Refusal {
 pub struct AnswerDecoder {
     lines: EventLines,
     reader: Box<dyn AnswerReader>,
-    assembly: Assembly,
+    assembly: AnswerAssembly,
     received: usize,
     limits: AnswerLimits,
 }
 
 impl AnswerDecoder {
-    /// Returns a decoder for answers of an interface.
-    pub fn new(api: Api, limits: AnswerLimits) -> Self {
+    pub fn new(api: ModelApi, limits: AnswerLimits) -> Self {
         Self::of(api.format(), limits, None)
     }
 
@@ -126,7 +114,7 @@ impl AnswerDecoder {
         Self {
             lines: EventLines::new(limits.event_bytes),
             reader: (format.reader)(),
-            assembly: Assembly::new(limits, secret),
+            assembly: AnswerAssembly::new(limits, secret),
             received: 0,
             limits,
         }
@@ -155,7 +143,9 @@ impl AnswerDecoder {
             let mut data: Value = match serde_json::from_str(&event.data) {
                 Ok(data) => data,
                 Err(error) => {
-                    return Err(Assembly::damaged(&format!("an event is not JSON: {error}")));
+                    return Err(AnswerAssembly::damaged(&format!(
+                        "an event is not JSON: {error}"
+                    )));
                 }
             };
             // Some gateways leave the type out of the data and send it only as the event's name.
@@ -168,14 +158,13 @@ impl AnswerDecoder {
         })?;
         if !beyond.is_empty() && !assembly.is_complete {
             return Err(ModelError::TooLarge {
-                what: Bound::Stream,
+                what: AnswerBound::Stream,
                 limit: self.limits.stream_bytes as u64,
             });
         }
         Ok(())
     }
 
-    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.assembly.is_complete
     }

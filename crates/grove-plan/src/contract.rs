@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use grove_spec::Digest;
 use grove_spec::acceptance::{
-    Acceptance, AcceptanceContract, AcceptanceLevel, Criterion, CriterionSeverity, Evidence,
-    Review, VerifyCommand, VerifyProgram,
+    Acceptance, AcceptanceContract, AcceptanceLevel, AcceptanceReview, Criterion,
+    CriterionSeverity, Evidence, VerifyCommand, VerifyProgram,
 };
 use grove_spec::text::visible;
 use serde::{Deserialize, Serialize};
@@ -273,7 +273,7 @@ impl Contract {
         let asks_nothing = asked.criteria.is_empty()
             && asked.evidence.is_empty()
             && asked.verify.is_empty()
-            && !matches!(asked.review, Some(Review::By(_)));
+            && !matches!(asked.review, Some(AcceptanceReview::By(_)));
         let mut reasons = Vec::new();
         let is_said = level.is_some_and(|level| level != AcceptanceLevel::Auto);
         let (level, is_inferred) = match level {
@@ -457,7 +457,7 @@ fn word(level: AcceptanceLevel) -> &'static str {
 
 /// Returns the least level that has everything which is asked.
 fn least_level(asked: &AcceptanceContract) -> AcceptanceLevel {
-    if matches!(asked.review, Some(Review::By(_))) {
+    if matches!(asked.review, Some(AcceptanceReview::By(_))) {
         AcceptanceLevel::Reviewed
     } else if asked.verify.is_empty() {
         AcceptanceLevel::Checked
@@ -497,8 +497,8 @@ fn inferred(
         return AcceptanceLevel::Checked;
     }
     reasons.extend(risks.iter().map(|&risk| risk.to_owned()));
-    let named = matches!(&asked.review, Some(Review::By(by)) if by.agent.is_some());
-    let is_off = matches!(asked.review, Some(Review::Off(_)));
+    let named = matches!(&asked.review, Some(AcceptanceReview::By(by)) if by.agent.is_some());
+    let is_off = matches!(asked.review, Some(AcceptanceReview::Off(_)));
     if (named || author.reviewer.is_some()) && !is_off {
         return AcceptanceLevel::Reviewed;
     }
@@ -560,12 +560,12 @@ fn review_of(
     author: &AuthorFacts,
 ) -> Result<Option<ReviewPlan>, ContractError> {
     let by = match &asked.review {
-        Some(Review::Off(_)) if level == AcceptanceLevel::Reviewed => {
+        Some(AcceptanceReview::Off(_)) if level == AcceptanceLevel::Reviewed => {
             return Err(ContractError::ReviewOff);
         }
-        Some(Review::By(by)) => Some(by),
+        Some(AcceptanceReview::By(by)) => Some(by),
         None if level == AcceptanceLevel::Reviewed => None,
-        Some(Review::Off(_)) | None => return Ok(None),
+        Some(AcceptanceReview::Off(_)) | None => return Ok(None),
     };
     let agent = by.and_then(|by| by.agent.clone());
     let Some(agent) = agent.or_else(|| author.reviewer.clone()) else {

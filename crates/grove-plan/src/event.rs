@@ -306,7 +306,7 @@ pub struct Call {
     /// The name that the model or the program gave it. Nothing is found by it: it may come again, or be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
-    /// The tool.
+    /// The tool that is called.
     pub tool: String,
     /// The arguments of the call.
     pub arguments: Body,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grove_spec::chain::{FanOut, Group, GroupSettings, Step, Task};
+use grove_spec::chain::{ChainStep, ChainTask, GroupSettings, ParallelTasks, RepeatedTask};
 use grove_spec::{Code, Diagnostic};
 
 use crate::ids::NodeId;
@@ -40,7 +40,7 @@ pub struct PlannedTask<'a> {
     /// The step with several tasks to which it belongs.
     pub group: Option<NodeId>,
     /// The agent and the task, as written.
-    pub task: &'a Task,
+    pub task: &'a ChainTask,
     /// The settings of the step to which it belongs.
     pub settings: Option<&'a GroupSettings>,
     /// The text that the child is told, with variables.
@@ -59,7 +59,7 @@ pub struct PlannedList<'a> {
     /// The greatest number of items that it may have.
     pub max_items: u64,
     /// The step as it is written.
-    pub said: &'a FanOut,
+    pub said: &'a RepeatedTask,
 }
 
 /// The nodes of a chain.
@@ -72,7 +72,7 @@ pub struct Layout<'a> {
 }
 
 /// Lays steps out as nodes. All faults are reported at once, each with its step.
-pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Diagnostic>> {
+pub fn lay_out(steps: &[ChainStep], rules: LayoutRules) -> Result<Layout<'_>, Vec<Diagnostic>> {
     let mut layout = Layout::default();
     let mut findings = Vec::new();
     if steps.is_empty() {
@@ -87,10 +87,10 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
         let id = NodeId::step(at + 1);
         let mut list = None;
         let first = layout.tasks.len();
-        let mut members: Vec<(NodeId, &Task, Option<&GroupSettings>)> = Vec::new();
+        let mut members: Vec<(NodeId, &ChainTask, Option<&GroupSettings>)> = Vec::new();
         match step {
-            Step::One(task) => members.push((id.clone(), task, None)),
-            Step::Parallel(group) => {
+            ChainStep::One(task) => members.push((id.clone(), task, None)),
+            ChainStep::Parallel(group) => {
                 if let Some(finding) = too_many(&id, group, rules) {
                     findings.push(finding);
                     continue;
@@ -105,7 +105,7 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
                     .groups
                     .insert(id.clone(), rules_of(&group.settings, rules));
             }
-            Step::FanOut(said) => {
+            ChainStep::FanOut(said) => {
                 match list_of(&id, said, &layout, &outputs, rules) {
                     Ok(found) => list = Some(found),
                     Err(finding) => findings.push(finding),
@@ -165,7 +165,7 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
 /// Returns the source of a step's list and its greatest length.
 fn list_of<'a>(
     id: &NodeId,
-    said: &'a FanOut,
+    said: &'a RepeatedTask,
     layout: &Layout<'_>,
     outputs: &BTreeMap<String, Vec<NodeId>>,
     rules: LayoutRules,
@@ -208,7 +208,7 @@ fn list_of<'a>(
 /// Returns a list whose items are written, if it is short enough and its task names the item.
 fn written_list<'a>(
     id: &NodeId,
-    said: &'a FanOut,
+    said: &'a RepeatedTask,
     count: u64,
     rules: LayoutRules,
 ) -> Result<PlannedList<'a>, Diagnostic> {
@@ -242,7 +242,7 @@ fn rules_of(settings: &GroupSettings, rules: LayoutRules) -> GroupRules {
     }
 }
 
-fn too_many(id: &NodeId, group: &Group, rules: LayoutRules) -> Option<Diagnostic> {
+fn too_many(id: &NodeId, group: &ParallelTasks, rules: LayoutRules) -> Option<Diagnostic> {
     let counts = group.tasks.iter().map(|task| task.count.unwrap_or(1));
     let count = counts.fold(0, u64::saturating_add);
     (count > rules.max_tasks).then(|| {
@@ -259,7 +259,7 @@ fn refused(step: &NodeId, message: &str, help: &str) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use grove_spec::chain::{Format, parse};
+    use grove_spec::chain::{ChainFormat, parse};
     use serde_json::json;
 
     const RULES: LayoutRules = LayoutRules {
@@ -269,9 +269,9 @@ mod tests {
         has_variables: true,
     };
 
-    fn steps(chain: &serde_json::Value) -> Vec<Step> {
+    fn steps(chain: &serde_json::Value) -> Vec<ChainStep> {
         let file = json!({ "name": "x", "description": "x", "chain": chain });
-        parse(&file.to_string(), Format::Json).chain.steps
+        parse(&file.to_string(), ChainFormat::Json).chain.steps
     }
 
     #[test]

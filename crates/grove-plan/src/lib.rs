@@ -7,6 +7,8 @@
 //! The state of a run is the fold of its journal. No clock, no randomness, no I/O: times are data in events, and the
 //! identity of every effect follows from the plan and from what happened before, so that a replay issues the same ones.
 
+#![warn(missing_docs)]
+
 mod advance;
 mod attention;
 mod beginnings;

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use grove_spec::acceptance::Acceptance;
-use grove_spec::chain::{self, Step};
+use grove_spec::chain::{self, ChainStep};
 use grove_spec::money::millionths;
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
@@ -140,7 +140,7 @@ impl Request {
     }
 
     /// Returns the steps of a request; none for a saved chain. Mistakes are named as in a chain's file.
-    pub fn steps(&self) -> Result<Option<Vec<Step>>, Vec<Diagnostic>> {
+    pub fn steps(&self) -> Result<Option<Vec<ChainStep>>, Vec<Diagnostic>> {
         let steps = match (&self.tasks, &self.chain) {
             (Some(tasks), _) => json!([{ "parallel": tasks }]),
             (None, Some(chain)) => chain.clone(),
@@ -154,24 +154,24 @@ impl Request {
             }
         };
         let file = json!({ "name": "request", "description": "request", "chain": steps });
-        let parsed = chain::parse(&file.to_string(), chain::Format::Json);
+        let parsed = chain::parse(&file.to_string(), chain::ChainFormat::Json);
         // A caller waits for the answer to a request, so that a key without effect is a mistake to be mended now.
         let is_wrong =
             |finding: &&Diagnostic| finding.is_error() || finding.code == Code::ChainUnknownKey;
         let found = parsed.diagnostics.iter().filter(is_wrong);
         let mut wrong: Vec<Diagnostic> = found.cloned().collect();
-        let asked = parsed.chain.steps.iter().flat_map(Step::acceptances);
+        let asked = parsed.chain.steps.iter().flat_map(ChainStep::acceptances);
         let unknown = asked.flat_map(Acceptance::unknown_keys);
         wrong.extend(unknown.map(|message| Diagnostic::new(Code::RequestInvalid, message)));
         if !wrong.is_empty() {
             return Err(wrong);
         }
         let mut steps = parsed.chain.steps;
-        if let (Some(_), [Step::Parallel(group)]) = (&self.tasks, steps.as_mut_slice()) {
+        if let (Some(_), [ChainStep::Parallel(group)]) = (&self.tasks, steps.as_mut_slice()) {
             group.settings.concurrency = self.concurrency;
             group.settings.fail_fast = self.fail_fast;
         }
-        if let ([Step::One(task)], false) = (steps.as_mut_slice(), self.agent.is_empty()) {
+        if let ([ChainStep::One(task)], false) = (steps.as_mut_slice(), self.agent.is_empty()) {
             // A task for one child has no variables.
             task.task = Some(self.task.clone());
         }
@@ -424,7 +424,7 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Flag,
         false,
-        "has no effect: nobody is asked before a run starts",
+        "has no effect: no question is asked before a run starts",
     ),
     field(
         "share",

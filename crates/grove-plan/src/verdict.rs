@@ -25,9 +25,7 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     match &ending.finish {
         Finish::Failed(cause) => Execution::Failed(cause.clone()),
         Finish::Asked(question) => Execution::Asking(question.clone()),
-        Finish::Interrupted => {
-            Execution::Lost("it was interrupted, although nobody asked for that".to_owned())
-        }
+        Finish::Interrupted => Execution::Lost("it was interrupted without a request".to_owned()),
         Finish::Answered if child.schema.is_some() && ending.output.structured.is_none() => {
             Execution::Failed(Cause::Schema {
                 message: "no structured output was given".to_owned(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry as _;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_skills::prompt::{PromptError, PromptOptions, prompt};
 use grove_spec::Diagnostic;
 use grove_spec::text::{one_line, without_controls};
@@ -19,9 +19,7 @@ use crate::served_library::ServedLibrary;
 
 /// The prefix of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
-/// The argument for the task.
 const TASK: &str = "task";
-/// The key of `_meta` for warnings about a prompt.
 const WARNINGS: &str = "grove/warnings";
 
 /// Returns the agents that are offered, by the name of their prompt. An agent that is not trusted, not readable or
@@ -34,13 +32,11 @@ pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
         .collect()
 }
 
-/// Returns an agent as an entry of a list.
 pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
     let task = task_argument("what the agent should do");
     Prompt::new(name, agent.description().map(one_line), Some(vec![task]))
 }
 
-/// Returns the one argument of agents and chains.
 pub(crate) fn task_argument(description: &str) -> PromptArgument {
     let task = PromptArgument::new(TASK).with_description(description);
     task.with_required(false)
@@ -49,21 +45,21 @@ pub(crate) fn task_argument(description: &str) -> PromptArgument {
 /// Returns the prompt of an agent, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
     library: &ServedLibrary,
-    look: &Look,
+    discovery: &Discovery,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let task = task(given)?;
-    let make = |look: &Look| {
-        let agents = &look.snapshot.agents;
-        let gone = || PromptError::Unsteady(PathBuf::from(name));
+    let make = |discovery: &Discovery| {
+        let agents = &discovery.snapshot.agents;
+        let gone = || PromptError::FileChanged(PathBuf::from(name));
         let at = agents.find(name).map_err(|_| gone())?;
         let agent = agents.all.get(at).ok_or_else(gone)?;
         let options = PromptOptions::default();
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        let made = prompt(&discovery.snapshot, &discovery.sources, agent, &options)?;
         Ok::<_, PromptError>((made, agent.description().map(one_line)))
     };
-    let made = library.steady_from(look, make);
+    let made = library.fresh_from(discovery, make);
     let (made, description) = made.map_err(|error| refusal(&error))?;
     made.write_index().map_err(|error| refusal(&error))?;
     let text = without_controls(&made.prompt.text).into_owned();
@@ -96,7 +92,6 @@ pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
     Some(MetaObject(meta))
 }
 
-/// Returns the task from the arguments of a prompt.
 pub(crate) fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
     let invalid = |message: String| Err(ErrorData::invalid_params(message, None));
     let mut task = None;

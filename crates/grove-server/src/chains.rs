@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::entry::Entry as _;
-use grove_spec::chain::Step;
+use grove_spec::chain::ChainStep;
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptMessage, Role};
@@ -15,7 +15,6 @@ use crate::agents;
 /// The prefix of a chain's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "chain:";
 
-/// Returns the chains that can be run, by the name of their prompt.
 pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
     let usable = |chain: &&Chain| chain.state.is_offered();
     let chains = chains.all.iter().filter(usable);
@@ -24,13 +23,11 @@ pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
         .collect()
 }
 
-/// Returns a chain as an entry of a list.
 pub(crate) fn entry(name: &str, chain: &Chain) -> Prompt {
     let task = agents::task_argument("what should be done; if left out, what was asked for last");
     Prompt::new(name, chain.description().map(one_line), Some(vec![task]))
 }
 
-/// Returns the instructions for running a chain.
 pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     let task = agents::task(given)?;
     let name = one_line(&chain.name);
@@ -65,14 +62,14 @@ pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPrompt
     Ok(result.with_description(description))
 }
 
-fn step(step: &Step) -> String {
+fn step(step: &ChainStep) -> String {
     let names = step.tasks().iter().map(|task| match task.count {
         Some(count) => format!("{count} × {}", one_line(&task.agent)),
         None => one_line(&task.agent),
     });
     let names: Vec<String> = names.collect();
     match step {
-        Step::FanOut(_) => format!("{} for each item", names.join(", ")),
-        Step::One(_) | Step::Parallel(_) => names.join(" and "),
+        ChainStep::FanOut(_) => format!("{} for each item", names.join(", ")),
+        ChainStep::One(_) | ChainStep::Parallel(_) => names.join(" and "),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use grove_catalog::Digest;
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::Parts;
+use grove_skills::DiscoveryParts;
 use grove_skills::live::Subscription;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
@@ -16,29 +16,27 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::Served;
-use crate::subscriptions::{self, Wanted};
+use crate::subscriptions::{self, SubscribedResources};
 
 /// The wait for one change; the end of the library ends it earlier.
 const LONG: Duration = Duration::from_hours(1);
 
-/// The digests of the last snapshot that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SeenDigests {
     everything: Digest,
     skills: Digest,
     /// The digests of agents and chains; none until a client asks for them.
     agents: Option<(Digest, Digest)>,
 }
 
-/// The lists of a client that have changed since it saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct ChangedLists {
     resources: bool,
     prompts: bool,
 }
 
-impl Seen {
-    pub(crate) fn of(snapshot: &Snapshot, parts: Parts) -> Self {
+impl SeenDigests {
+    pub(crate) fn of(snapshot: &Snapshot, parts: DiscoveryParts) -> Self {
         Self {
             everything: snapshot.digest,
             skills: snapshot.skills_digest,
@@ -48,11 +46,11 @@ impl Seen {
         }
     }
 
-    /// Returns the lists that changed since an earlier look. Agents that are seen for the first time are not a change.
-    fn since(&self, earlier: &Self) -> News {
+    /// Returns the lists that changed since an earlier discovery. Agents that are seen for the first time are not a change.
+    fn since(&self, earlier: &Self) -> ChangedLists {
         let skills = self.skills != earlier.skills;
         let agents = earlier.agents.is_some() && self.agents != earlier.agents;
-        News {
+        ChangedLists {
             resources: skills,
             prompts: skills || agents,
         }
@@ -60,22 +58,26 @@ impl Seen {
 }
 
 /// Records the digests of a snapshot, and wakes those that wait for changes.
-pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot, parts: Parts) {
+pub(crate) fn record_snapshot(
+    seen: &watch::Sender<SeenDigests>,
+    snapshot: &Snapshot,
+    parts: DiscoveryParts,
+) {
     seen.send_if_modified(|seen| {
         let is_new = seen.everything != snapshot.digest || seen.agents.is_some() != parts.agents;
         if is_new {
-            *seen = Seen::of(snapshot, parts);
+            *seen = SeenDigests::of(snapshot, parts);
         }
         is_new
     });
 }
 
 /// Follows the changes of a library until it is gone.
-pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<Seen>>) {
+pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<SeenDigests>>) {
     let follow = move || {
         while !subscription.is_over() {
             if let Some(update) = subscription.next(LONG) {
-                saw(&seen, &update.snapshot, update.parts);
+                record_snapshot(&seen, &update.snapshot, update.parts);
             }
         }
     };
@@ -84,21 +86,20 @@ pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<See
     drop(thread.spawn(follow));
 }
 
-/// The changes of a library, one at a time.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    receiver: watch::Receiver<Seen>,
-    last: Seen,
+    receiver: watch::Receiver<SeenDigests>,
+    last: SeenDigests,
 }
 
 impl Changes {
-    pub(crate) fn new(receiver: watch::Receiver<Seen>) -> Self {
+    pub(crate) fn new(receiver: watch::Receiver<SeenDigests>) -> Self {
         let last = *receiver.borrow();
         Self { receiver, last }
     }
 
     /// Waits for the next change; none when nothing will ever change again.
-    pub(crate) async fn next(&mut self) -> Option<News> {
+    pub(crate) async fn next(&mut self) -> Option<ChangedLists> {
         self.receiver.changed().await.ok()?;
         let seen = *self.receiver.borrow_and_update();
         let news = seen.since(&self.last);
@@ -121,15 +122,15 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: Ca
 /// Notifies a subscriber of changes in the lists and resources that it subscribed to.
 ///
 /// The resources are compared with their state when the subscription was acknowledged.
-pub(crate) async fn tell_subscriber(
+pub(crate) async fn notify_subscriber(
     subscription: &SubscriptionContext,
     served: &Served,
-    acknowledged: &Wanted,
+    acknowledged: &SubscribedResources,
 ) {
     let sink = subscription.sink();
     let accepted = subscription.accepted();
     let (mut changes, mut of_wanted) = (served.library.changes(), served.library.changes());
-    let wanted = Wanted::default();
+    let wanted = SubscribedResources::default();
     for uri in accepted.resource_subscriptions.iter().flatten() {
         // Resources beyond the allowed number are left out.
         if let Some(stamp) = acknowledged.take(uri) {
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn news_are_what_a_client_could_have_seen() {
-        let seen = |skills: &[u8], agents: Option<&[u8]>| Seen {
+        let seen = |skills: &[u8], agents: Option<&[u8]>| SeenDigests {
             everything: Digest::of(&[skills, agents.unwrap_or_default()].concat()),
             skills: Digest::of(skills),
             agents: agents.map(|it| (Digest::of(it), Digest::of(it))),
@@ -178,13 +179,13 @@ mod tests {
         for (before, after, resources, prompts) in [
             (seen(b"a", None), seen(b"a", None), false, false),
             (seen(b"a", None), seen(b"b", None), true, true),
-            // The first look at agents is not a change for any client.
+            // The first discovery of agents is not a change for any client.
             (seen(b"a", None), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"y")), false, true),
             (seen(b"a", Some(b"x")), seen(b"b", Some(b"x")), true, true),
         ] {
-            assert_eq!(after.since(&before), News { resources, prompts });
+            assert_eq!(after.since(&before), ChangedLists { resources, prompts });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use grove_engine::view::subagent_tool::SUBAGENT;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_skills::disclosure::SessionCell;
 use grove_spec::text::one_line;
 use rmcp::model::{
@@ -21,9 +21,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::served_library::ServedLibrary;
 use crate::server::Served;
-use crate::subagents::UnderWay;
-use crate::subscriptions::Wanted;
-use crate::work::{self, Work};
+use crate::subagents::RunningCalls;
+use crate::subscriptions::SubscribedResources;
+use crate::work::{self, WorkHandle};
 use crate::{
     changes, pages, parameters, prompts, resources, skills_extension, subagents, subscriptions,
     tools,
@@ -40,20 +40,18 @@ const DELEGATING: &str =
 
 /// The number of connections; each holds a session.
 #[derive(Debug, Default)]
-pub(crate) struct Open(AtomicUsize);
+pub(crate) struct OpenConnections(AtomicUsize);
 
-/// A connection of one client to the library.
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     served: Served,
-    under_way: UnderWay,
-    /// The resources that the client has subscribed to.
-    wanted: Wanted,
+    under_way: RunningCalls,
+    wanted: SubscribedResources,
     /// The resources of subscriptions that were acknowledged and that no task watches yet.
-    acknowledged: Wanted,
+    acknowledged: SubscribedResources,
     /// True if a task notifies the client of changed resources.
     tells_of_resources: AtomicBool,
     session: Arc<SessionCell>,
-    open: Arc<Open>,
+    open: Arc<OpenConnections>,
     /// True if the client works where the server does, so that it finds the same files.
     is_beside_host: bool,
     /// Ends what was started for this connection when the connection is dropped.
@@ -61,9 +59,9 @@ pub(crate) struct Connection {
     _end: DropGuard,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Opens a new connection; none when `most` are open already.
-    pub(crate) fn open(served: &Served, open: &Arc<Open>, most: usize) -> Option<Self> {
+    pub(crate) fn open(served: &Served, open: &Arc<OpenConnections>, most: usize) -> Option<Self> {
         let before = open.0.fetch_add(1, Ordering::Relaxed);
         if before >= most {
             open.0.fetch_sub(1, Ordering::Relaxed);
@@ -72,9 +70,9 @@ impl Connection {
         let ended = CancellationToken::new();
         Some(Self {
             served: served.clone(),
-            under_way: UnderWay::default(),
-            wanted: Wanted::default(),
-            acknowledged: Wanted::default(),
+            under_way: RunningCalls::default(),
+            wanted: SubscribedResources::default(),
+            acknowledged: SubscribedResources::default(),
             tells_of_resources: AtomicBool::new(false),
             session: Arc::default(),
             open: Arc::clone(open),
@@ -99,7 +97,7 @@ impl Connection {
     async fn run<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        act: impl FnOnce(&ServedLibrary, &SessionCell, &Work) -> T + Send + 'static,
+        act: impl FnOnce(&ServedLibrary, &SessionCell, &WorkHandle) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let (library, session) = (Arc::clone(&self.served.library), Arc::clone(&self.session));
         work::run(context, move |work| act(&library, &session, work)).await
@@ -109,24 +107,24 @@ impl Connection {
 /// Looks at the library and answers a tool's call, with progress.
 fn answered(
     library: &ServedLibrary,
-    work: &Work,
-    answer: impl FnOnce(&Look) -> Result<String, tools::CallError>,
+    work: &WorkHandle,
+    answer: impl FnOnce(&Discovery) -> Result<String, tools::CallError>,
 ) -> Result<String, tools::CallError> {
     work.done(0, 2);
-    let look = library.look();
+    let discovery = library.discover();
     work.done(1, 2);
-    let answer = answer(&look);
+    let answer = answer(&discovery);
     work.done(2, 2);
     answer
 }
 
-impl Drop for Connection {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         self.open.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl ServerHandler for Connection {
+impl ServerHandler for ClientConnection {
     fn get_info(&self) -> ServerConfig {
         let mut extensions = ExtensionCapabilities::new();
         extensions.insert(skills_extension::EXTENSION.to_owned(), JsonObject::new());
@@ -168,7 +166,9 @@ impl ServerHandler for Connection {
             tools::SKILL => {
                 self.run(&context, |library, session, work| {
                     let request: tools::SkillRequest = tools::read(arguments)?;
-                    answered(library, work, |look| request.answer(library, look, session))
+                    answered(library, work, |discovery| {
+                        request.answer(library, discovery, session)
+                    })
                 })
                 .await?
             }
@@ -176,10 +176,10 @@ impl ServerHandler for Connection {
                 let client = context.client_info().filter(|_| self.is_beside_host);
                 self.run(&context, move |library, session, work| {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
-                    answered(library, work, |look| {
+                    answered(library, work, |discovery| {
                         let client = client.as_ref().map(|client| client.name.as_str());
-                        let known = library.listed_by(client, look);
-                        request.answer(look, session, known)
+                        let known = library.listed_by(client, discovery);
+                        request.answer(discovery, session, known)
                     })
                 })
                 .await?
@@ -209,9 +209,9 @@ impl ServerHandler for Connection {
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |library, _, work| {
-            let look = library.look();
-            let paths = library.paths(&look.snapshot);
-            resources::list(&look, &paths, after.as_deref(), work)
+            let discovery = library.discover();
+            let paths = library.paths(&discovery.snapshot);
+            resources::list(&discovery, &paths, after.as_deref(), work)
         });
         let (resources, next_cursor) = listing.await?;
         let mut result = ListResourcesResult::with_all_items(resources);
@@ -278,10 +278,10 @@ impl ServerHandler for Connection {
         let after = pages::after(request)?;
         let client = context.client_info().filter(|_| self.is_beside_host);
         let listing = self.run(&context, move |library, _, _| {
-            let look = library.look_with_agents();
+            let discovery = library.discover_with_agents();
             let client = client.as_ref().map(|client| client.name.as_str());
-            let called = library.called_in(client, &look);
-            prompts::list(&look.snapshot, &called, after.as_deref())
+            let called = library.called_in(client, &discovery);
+            prompts::list(&discovery.snapshot, &called, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);
@@ -322,7 +322,7 @@ impl ServerHandler for Connection {
             method => {
                 let version = context.protocol_version();
                 let has_handshake = version.is_none_or(|version| version.has_initialize());
-                let misfit = parameters::misfit(method, params.as_ref(), has_handshake);
+                let misfit = parameters::parameter_fault(method, params.as_ref(), has_handshake);
                 let error = misfit.map_or_else(
                     || {
                         let message = format!("there is no method `{}`", one_line(method));
@@ -369,7 +369,7 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::tell_subscriber(&context, &self.served, &self.acknowledged).await;
+        changes::notify_subscriber(&context, &self.served, &self.acknowledged).await;
         Ok(())
     }
 }

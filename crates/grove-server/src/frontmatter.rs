@@ -2,7 +2,7 @@
 //!
 //! Plain scalars get their type in YAML 1.2's core schema; a number that JSON cannot hold stays text.
 
-use grove_spec::yaml::{Entry, Node, Scalar, Value as Yaml};
+use grove_spec::yaml::{Scalar, YamlEntry, YamlNode, YamlValue as Yaml};
 use grove_spec::{fence, yaml};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(crate) fn as_json(file: &str) -> Option<Map<String, Value>> {
     Some(map(&entries))
 }
 
-fn map(entries: &[Entry]) -> Map<String, Value> {
+fn map(entries: &[YamlEntry]) -> Map<String, Value> {
     let pairs = entries.iter();
     pairs
         .map(|entry| (entry.key.to_string(), value(&entry.value)))
@@ -21,7 +21,7 @@ fn map(entries: &[Entry]) -> Map<String, Value> {
 }
 
 // The parser refuses more than sixteen levels of nesting, so this recursion ends soon.
-fn value(node: &Node) -> Value {
+fn value(node: &YamlNode) -> Value {
     match &node.value {
         Yaml::Text(scalar) => scalar_value(scalar),
         Yaml::List(items) => Value::Array(items.iter().map(value).collect()),

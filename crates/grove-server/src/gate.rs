@@ -12,22 +12,19 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::Notify;
 
-/// The most answers that wait to be read.
 const MOST_UNREAD: usize = 32;
-/// The most requests that are worked on.
-const MOST_ASKED: usize = 32;
+const MOST_REQUESTS: usize = 32;
 /// The time that reading waits for requests that never get an answer, such as cancelled ones.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The requests and answers that are under way in one connection.
 #[derive(Debug, Default)]
-struct UnderWay {
-    asked: AtomicUsize,
+struct RequestCounts {
+    requests: AtomicUsize,
     unread: AtomicUsize,
     less: Notify,
 }
 
-impl UnderWay {
+impl RequestCounts {
     fn lower(&self, count: &AtomicUsize) {
         let lowered = |now: usize| now.checked_sub(1);
         // A late answer to a request that was given up finds the count lowered already.
@@ -35,15 +32,14 @@ impl UnderWay {
         self.less.notify_waiters();
     }
 
-    /// Waits until there is room for another request.
     async fn room(&self) {
         loop {
             let less = self.less.notified();
             if self.unread.load(Ordering::Relaxed) >= MOST_UNREAD {
                 less.await;
-            } else if self.asked.load(Ordering::Relaxed) >= MOST_ASKED {
+            } else if self.requests.load(Ordering::Relaxed) >= MOST_REQUESTS {
                 if tokio::time::timeout(PATIENCE, less).await.is_err() {
-                    self.lower(&self.asked);
+                    self.lower(&self.requests);
                 }
             } else {
                 return;
@@ -53,22 +49,21 @@ impl UnderWay {
 }
 
 /// An answer on its way; dropping this lowers the count, even when sending is cancelled.
-struct Unread(Arc<UnderWay>);
+struct UnreadAnswer(Arc<RequestCounts>);
 
-impl Drop for Unread {
+impl Drop for UnreadAnswer {
     fn drop(&mut self) {
         self.0.lower(&self.0.unread);
     }
 }
 
-/// A transport that is held to these limits.
 #[derive(Debug)]
-pub(crate) struct Gated<T> {
+pub(crate) struct GatedTransport<T> {
     transport: T,
-    under_way: Arc<UnderWay>,
+    under_way: Arc<RequestCounts>,
 }
 
-impl<T> Gated<T> {
+impl<T> GatedTransport<T> {
     pub(crate) fn new(transport: T) -> Self {
         Self {
             transport,
@@ -77,7 +72,7 @@ impl<T> Gated<T> {
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Gated<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for GatedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -89,10 +84,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Gated<T> {
             item,
             TxJsonRpcMessage::<RoleServer>::Response(_) | TxJsonRpcMessage::<RoleServer>::Error(_)
         ) {
-            under_way.lower(&under_way.asked);
+            under_way.lower(&under_way.requests);
         }
         under_way.unread.fetch_add(1, Ordering::Relaxed);
-        let unread = Unread(under_way);
+        let unread = UnreadAnswer(under_way);
         let sending = self.transport.send(item);
         async move {
             let sent = sending.await;
@@ -105,7 +100,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Gated<T> {
         self.under_way.room().await;
         let message = self.transport.receive().await;
         if matches!(message, Some(RxJsonRpcMessage::<RoleServer>::Request(_))) {
-            self.under_way.asked.fetch_add(1, Ordering::Relaxed);
+            self.under_way.requests.fetch_add(1, Ordering::Relaxed);
         }
         message
     }

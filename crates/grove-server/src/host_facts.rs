@@ -10,17 +10,13 @@ use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-/// The longest fact that is taken from a host, in bytes.
 const MAX_FACT: usize = 200;
 
 /// The JSON pointers at which hosts put the conversation into `_meta`.
 const SESSIONS: [&str; 2] = ["/grove~1session", "/x-codex-turn-metadata/session_id"];
-/// The JSON pointers for the model.
 const MODELS: [&str; 2] = ["/grove~1model", "/x-codex-turn-metadata/model"];
-/// The JSON pointers for the name of a call.
 const CALLS: [&str; 3] = ["/grove~1call", "/claudecode~1toolUseId", "/callId"];
 
-/// The host of a call, as it tells of itself.
 pub(crate) fn host_facts(
     context: &RequestContext<RoleServer>,
     arguments: &JsonObject,

@@ -23,21 +23,19 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
-use crate::connection::{Connection, Open};
+use crate::connection::{ClientConnection, OpenConnections};
+use crate::pending_connections::{PendingConnection, PendingConnections};
 use crate::server::{MAX_MESSAGE, ServeError, Served};
-use crate::strangers::{Stranger, Strangers};
 use crate::token::Token;
 
-/// The path of the protocol's endpoint.
 pub(crate) const PATH: &str = "/mcp";
 /// The most conversations that are remembered at once. Without a handshake every request is one, so there are more
 /// than connections.
 const MOST_SESSIONS: usize = 256;
-/// The most connections that are open at once.
 const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
-/// How long a client that has shown the token may take to say what it wants next.
+/// The time in which a client that has shown the token has to say what it wants next.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 /// The address to listen on, and the token that clients need.
@@ -54,7 +52,6 @@ impl HttpOptions {
     pub const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 }
 
-/// A socket that listens.
 pub(crate) struct Listening {
     listener: TcpListener,
     address: SocketAddr,
@@ -81,14 +78,13 @@ impl Listening {
     }
 }
 
-type Service = StreamableHttpService<Connection, LocalSessionManager>;
+type Service = StreamableHttpService<ClientConnection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Serves clients until `ended` is cancelled.
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
-    let strangers = Arc::<Strangers>::default();
+    let strangers = Arc::<PendingConnections>::default();
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
@@ -101,7 +97,7 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             continue;
         };
         if connections.available_permits() == 0 {
-            strangers.send_oldest_away();
+            strangers.close_oldest();
         }
         // Without strangers all are clients, and another one waits for one of them.
         let permit = tokio::select! {
@@ -112,13 +108,13 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             return;
         };
         let (service, token) = (service.clone(), Arc::clone(&token));
-        let stranger = strangers.arrived();
+        let stranger = strangers.add();
         tokio::spawn(async move {
             tokio::select! {
                 () = talk(stream, service, token, stranger.clone()) => {}
-                () = stranger.unwanted() => {}
+                () = stranger.closed() => {}
             }
-            stranger.leaves();
+            stranger.settle();
             drop(permit);
         });
     }
@@ -141,16 +137,16 @@ fn service(listening: &Listening, served: Served, ended: CancellationToken) -> S
         .with_cancellation_token(ended);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
-    let open = Arc::<Open>::default();
+    let open = Arc::<OpenConnections>::default();
     let connect = move || {
-        Connection::open(&served, &open, MOST_SESSIONS)
+        ClientConnection::open(&served, &open, MOST_SESSIONS)
             .ok_or_else(|| std::io::Error::other("too many conversations are open"))
     };
     StreamableHttpService::new(connect, Arc::new(sessions), config)
 }
 
 /// Everything one client says on one connection. What goes wrong there ends there.
-async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: Stranger) {
+async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: PendingConnection) {
     let answering = service_fn(move |request: Request<Incoming>| {
         let (mut service, token) = (service.clone(), Arc::clone(&token));
         let stranger = stranger.clone();
@@ -167,7 +163,7 @@ async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: 
                 answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
                 return Ok(answer);
             }
-            stranger.leaves();
+            stranger.settle();
             service.call(request).await
         }
     });

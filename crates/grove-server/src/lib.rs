@@ -27,13 +27,13 @@ mod lines;
 mod mime;
 mod pages;
 mod parameters;
+mod pending_connections;
 mod prompts;
 mod resources;
 mod served_library;
 mod server;
 mod skill_paths;
 mod skills_extension;
-mod strangers;
 mod subagents;
 mod subscriptions;
 mod token;
@@ -45,7 +45,6 @@ pub use http::HttpOptions;
 pub use server::{ServeError, Server};
 pub use token::Token;
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -14,9 +14,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// A transport with one message on each line.
 #[derive(Debug)]
-pub(crate) struct Lines<R, W> {
+pub(crate) struct LineTransport<R, W> {
     from: BufReader<R>,
     to: Arc<Mutex<Option<W>>>,
     /// The part of the line that was read so far.
@@ -28,15 +27,13 @@ pub(crate) struct Lines<R, W> {
     owed: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// The end of reading a line.
-enum Read {
+enum LineEnd {
     Line,
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    /// Returns a transport for messages of at most `most` bytes.
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     pub(crate) fn new(from: R, to: W, most: usize) -> Self {
         Self {
             from: BufReader::new(from),
@@ -48,11 +45,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    async fn read_line(&mut self) -> io::Result<Read> {
+    async fn read_line(&mut self) -> io::Result<LineEnd> {
         loop {
             let piece = self.from.fill_buf().await?;
             if piece.is_empty() {
-                return Ok(Read::End);
+                return Ok(LineEnd::End);
             }
             let end = piece.iter().position(|b| *b == b'\n');
             let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
@@ -66,7 +63,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             self.from.consume(taken);
             if end.is_some() {
                 let too_long = std::mem::take(&mut self.too_long);
-                return Ok(if too_long { Read::TooLong } else { Read::Line });
+                return Ok(if too_long {
+                    LineEnd::TooLong
+                } else {
+                    LineEnd::Line
+                });
             }
         }
     }
@@ -81,9 +82,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                 done?;
             }
             let answer = match self.read_line().await? {
-                Read::End => return Ok(None),
-                Read::TooLong => Some(answer(None, "the message is too long")),
-                Read::Line => {
+                LineEnd::End => return Ok(None),
+                LineEnd::TooLong => Some(answer(None, "the message is too long")),
+                LineEnd::Line => {
                     let read = read(&std::mem::take(&mut self.line));
                     match read {
                         Ok(message) => return Ok(Some(*message)),
@@ -110,7 +111,7 @@ async fn send<W: AsyncWrite + Unpin>(
     to.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -14,7 +14,6 @@ pub(crate) fn after(request: Option<PaginatedRequestParams>) -> Result<Option<St
     cursor.as_deref().map(parse).transpose()
 }
 
-/// Returns the entry that a cursor names.
 pub(crate) fn parse(cursor: &str) -> Result<String, ErrorData> {
     cursor
         .strip_prefix(MARK)
@@ -23,7 +22,6 @@ pub(crate) fn parse(cursor: &str) -> Result<String, ErrorData> {
         .ok_or_else(|| ErrorData::invalid_params("`cursor` is not one that this server gave", None))
 }
 
-/// Returns the cursor of the entries after one.
 pub(crate) fn cursor(last: &str) -> String {
     format!("{MARK}{last}")
 }

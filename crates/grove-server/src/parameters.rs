@@ -10,30 +10,27 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// A parameter of a method.
 struct Parameter {
     name: &'static str,
-    form: Form,
+    form: ParameterForm,
     is_needed: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum ParameterForm {
     Text,
     Object,
 }
 
-/// The conversations in which a method exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lifecycle {
+enum MethodLifecycle {
     Any,
-    /// The conversations that begin with a handshake.
     Handshake,
     /// The conversations in which every request brings its own context.
     NoHandshake,
 }
 
-const fn needed(name: &'static str, form: Form) -> Parameter {
+const fn needed(name: &'static str, form: ParameterForm) -> Parameter {
     Parameter {
         name,
         form,
@@ -41,7 +38,7 @@ const fn needed(name: &'static str, form: Form) -> Parameter {
     }
 }
 
-const fn optional(name: &'static str, form: Form) -> Parameter {
+const fn optional(name: &'static str, form: ParameterForm) -> Parameter {
     Parameter {
         name,
         form,
@@ -50,86 +47,90 @@ const fn optional(name: &'static str, form: Form) -> Parameter {
 }
 
 /// The methods of the server whose parameters can be wrong. Lists are not among them: they are read with any parameters.
-const METHODS: &[(&str, Lifecycle, &[Parameter])] = &[
+const METHODS: &[(&str, MethodLifecycle, &[Parameter])] = &[
     (
         InitializeResultMethod::VALUE,
-        Lifecycle::Any,
+        MethodLifecycle::Any,
         &[
-            needed("protocolVersion", Form::Text),
-            needed("capabilities", Form::Object),
-            needed("clientInfo", Form::Object),
+            needed("protocolVersion", ParameterForm::Text),
+            needed("capabilities", ParameterForm::Object),
+            needed("clientInfo", ParameterForm::Object),
         ],
     ),
     (
         DiscoverRequestMethod::VALUE,
-        Lifecycle::Any,
-        &[needed("_meta", Form::Object)],
+        MethodLifecycle::Any,
+        &[needed("_meta", ParameterForm::Object)],
     ),
     (
         CallToolRequestMethod::VALUE,
-        Lifecycle::Any,
+        MethodLifecycle::Any,
         &[
-            needed("name", Form::Text),
-            optional("arguments", Form::Object),
+            needed("name", ParameterForm::Text),
+            optional("arguments", ParameterForm::Object),
         ],
     ),
     (
         GetPromptRequestMethod::VALUE,
-        Lifecycle::Any,
+        MethodLifecycle::Any,
         &[
-            needed("name", Form::Text),
-            optional("arguments", Form::Object),
+            needed("name", ParameterForm::Text),
+            optional("arguments", ParameterForm::Object),
         ],
     ),
     (
         ReadResourceRequestMethod::VALUE,
-        Lifecycle::Any,
-        &[needed("uri", Form::Text)],
+        MethodLifecycle::Any,
+        &[needed("uri", ParameterForm::Text)],
     ),
     (
         SubscribeRequestMethod::VALUE,
-        Lifecycle::Handshake,
-        &[needed("uri", Form::Text)],
+        MethodLifecycle::Handshake,
+        &[needed("uri", ParameterForm::Text)],
     ),
     (
         UnsubscribeRequestMethod::VALUE,
-        Lifecycle::Handshake,
-        &[needed("uri", Form::Text)],
+        MethodLifecycle::Handshake,
+        &[needed("uri", ParameterForm::Text)],
     ),
     (
         SubscriptionsListenRequestMethod::VALUE,
-        Lifecycle::NoHandshake,
-        &[needed("notifications", Form::Object)],
+        MethodLifecycle::NoHandshake,
+        &[needed("notifications", ParameterForm::Object)],
     ),
 ];
 
 /// Returns the fault in the parameters of a request that could not be read; none when the server has no such method.
-pub(crate) fn misfit(method: &str, params: Option<&Value>, has_handshake: bool) -> Option<String> {
+pub(crate) fn parameter_fault(
+    method: &str,
+    params: Option<&Value>,
+    has_handshake: bool,
+) -> Option<String> {
     let absent = if has_handshake {
-        Lifecycle::NoHandshake
+        MethodLifecycle::NoHandshake
     } else {
-        Lifecycle::Handshake
+        MethodLifecycle::Handshake
     };
     let (_, _, parameters) = METHODS
         .iter()
         .find(|(name, lifecycle, _)| *name == method && *lifecycle != absent)?;
     let empty = JsonObject::new();
     let given = params.and_then(Value::as_object).unwrap_or(&empty);
-    let mut misfits = parameters.iter().filter_map(|it| it.misfit(given));
+    let mut misfits = parameters.iter().filter_map(|it| it.parameter_fault(given));
     let first = misfits.next();
     Some(first.unwrap_or_else(|| format!("the parameters are not what `{method}` takes")))
 }
 
 impl Parameter {
-    fn misfit(&self, given: &JsonObject) -> Option<String> {
+    fn parameter_fault(&self, given: &JsonObject) -> Option<String> {
         let name = self.name;
         let (fits, form) = match (given.get(name), self.form) {
             (None | Some(Value::Null), _) if self.is_needed => {
                 return Some(format!("`{name}` is missing"));
             }
             (None | Some(Value::Null), _) => return None,
-            (Some(value), Form::Text) => (value.is_string(), "text"),
-            (Some(value), Form::Object) => (value.is_object(), "an object"),
+            (Some(value), ParameterForm::Text) => (value.is_string(), "text"),
+            (Some(value), ParameterForm::Object) => (value.is_object(), "an object"),
         };
         (!fits).then(|| format!("`{name}` is not {form}"))
     }
@@ -155,13 +156,13 @@ mod tests {
             for parameter in *parameters {
                 let value = match (parameter.name, parameter.form) {
                     ("clientInfo", _) => json!({ "name": "x", "version": "1" }),
-                    (_, Form::Text) => json!("x"),
-                    (_, Form::Object) => json!({}),
+                    (_, ParameterForm::Text) => json!("x"),
+                    (_, ParameterForm::Object) => json!({}),
                 };
                 params.insert(parameter.name.to_owned(), value);
             }
             assert!(is_read(method, &Value::Object(params.clone())), "{method}");
-            let has_handshake = *lifecycle != Lifecycle::NoHandshake;
+            let has_handshake = *lifecycle != MethodLifecycle::NoHandshake;
             for parameter in parameters.iter().filter(|it| it.name != "_meta") {
                 for (wrong, why) in [(None, "is missing"), (Some(json!(7)), "is not")] {
                     let mut params = params.clone();
@@ -173,7 +174,7 @@ mod tests {
                         continue;
                     }
                     assert!(!is_read(method, &params), "{method}: {params}");
-                    let said = misfit(method, Some(&params), has_handshake).unwrap();
+                    let said = parameter_fault(method, Some(&params), has_handshake).unwrap();
                     let expected = format!("`{}` {why}", parameter.name);
                     assert!(said.starts_with(&expected), "{method}: {said}");
                 }
@@ -190,12 +191,12 @@ mod tests {
             ("subscriptions/listen", true, false),
             ("subscriptions/listen", false, true),
         ] {
-            let said = misfit(method, None, has_handshake);
+            let said = parameter_fault(method, None, has_handshake);
             assert_eq!(said.is_some(), is_there, "{method}");
         }
         let odd = json!({ "name": "skill", "requestState": 7 });
         assert_eq!(
-            misfit("tools/call", Some(&odd), true).as_deref(),
+            parameter_fault("tools/call", Some(&odd), true).as_deref(),
             Some("the parameters are not what `tools/call` takes")
         );
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_catalog::address;
 use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Look;
-use grove_skills::disclosure::{Call, Disclosure, SessionCell};
+use grove_skills::Discovery;
+use grove_skills::disclosure::{Disclosure, SessionCell, SkillCall};
 use grove_spec::Code;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
@@ -17,7 +17,6 @@ use crate::served_library::ServedLibrary;
 use crate::wording::{explain, unread};
 use crate::{agents, chains, pages};
 
-/// The number of prompts on one page.
 const PAGE: usize = 100;
 /// The name of the argument of a skill that declares none.
 const WHOLE: &str = "arguments";
@@ -25,15 +24,14 @@ const WHOLE: &str = "arguments";
 /// The prefix of a skill's name that would be taken for another kind of prompt.
 const SKILL_PREFIX: &str = "skill:";
 
-/// A skill that is offered as a prompt.
-struct Offered {
+struct OfferedSkill {
     skill: usize,
     /// The text that a person types to call it.
     typed: String,
 }
 
 /// Returns all skills that are prompts, by the name of the prompt.
-fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
+fn all(snapshot: &Snapshot) -> BTreeMap<String, OfferedSkill> {
     let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
     let offered = |skill: &&Skill| skill.state.is_offered();
     for skill in snapshot.skills.iter().filter(offered) {
@@ -52,7 +50,7 @@ fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
                 snapshot.address(skill)
             };
             let typed = format!("/{name}");
-            (prompt_name(name), Offered { skill: at, typed })
+            (prompt_name(name), OfferedSkill { skill: at, typed })
         })
         .collect()
 }
@@ -119,7 +117,6 @@ fn arguments(skill: &Skill) -> Vec<PromptArgument> {
     }
 }
 
-/// Returns the text of a prompt.
 pub(crate) fn get(
     library: &ServedLibrary,
     session: &SessionCell,
@@ -127,20 +124,20 @@ pub(crate) fn get(
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     if name.starts_with(chains::PREFIX) {
-        let look = library.look_with_agents();
-        let offered = chains::offered(&look.snapshot.chains);
+        let discovery = library.discover_with_agents();
+        let offered = chains::offered(&discovery.snapshot.chains);
         return match offered.get(name) {
             Some(chain) => chains::get(chain, given),
             None => Err(unknown(name, offered.keys())),
         };
     }
     if !name.starts_with(agents::PREFIX) {
-        return of_skill(library, &library.look(), session, name, given);
+        return of_skill(library, &library.discover(), session, name, given);
     }
-    let look = library.look_with_agents();
-    let offered = agents::offered(&look.snapshot.agents);
+    let discovery = library.discover_with_agents();
+    let offered = agents::offered(&discovery.snapshot.agents);
     match offered.get(name) {
-        Some(agent) => agents::get(library, &look, &agent.name, given),
+        Some(agent) => agents::get(library, &discovery, &agent.name, given),
         None => Err(unknown(name, offered.keys())),
     }
 }
@@ -159,12 +156,12 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
 /// Returns the text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
     library: &ServedLibrary,
-    look: &Look,
+    discovery: &Discovery,
     session: &SessionCell,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let snapshot = &look.snapshot;
+    let snapshot = &discovery.snapshot;
     let all = all(snapshot);
     let offered = all.get(name);
     let skill = offered.and_then(|offered| Some((offered, snapshot.skills.get(offered.skill)?)));
@@ -173,14 +170,15 @@ fn of_skill(
         return Err(unread.unwrap_or_else(|| unknown(name, all.keys())));
     };
     let words = words(skill, given)?;
-    let call = Call {
+    let call = SkillCall {
         typed: &offered.typed,
         words: &words,
         // A person who calls a skill wants its text, even if the model was given it before.
         again: true,
     };
-    let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
-    let activated = library.steady_from(look, activate);
+    let activate =
+        |discovery: &Discovery| Disclosure::in_memory(discovery, session).activate(&call);
+    let activated = library.fresh_from(discovery, activate);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
     let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

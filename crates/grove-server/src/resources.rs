@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grove_catalog::snapshot::Skill;
 use grove_engine::Engine;
-use grove_skills::{Look, ReadRefusal};
+use grove_skills::{Discovery, ReadRefusal};
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -13,23 +13,21 @@ use crate::mime::kind_of;
 use crate::pages;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
-use crate::work::Work;
+use crate::work::WorkHandle;
 
 /// The largest file that is served, in bytes: for a larger one a client can read the file itself.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
-/// The number of skills on one page.
 const PAGE: usize = 100;
-/// The number of resources after which a page ends.
 const FULL_PAGE: usize = 1_000;
 /// The number of tries to read a file that changes between looking and reading.
 const ATTEMPTS: usize = 3;
 
 /// Returns a page of resources after a skill's path, and the cursor of the next page.
 pub(crate) fn list(
-    look: &Look,
+    discovery: &Discovery,
     paths: &SkillPaths,
     after: Option<&str>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> (Vec<Resource>, Option<String>) {
     let mut resources = Vec::new();
     let mut rest = paths.after(after).peekable();
@@ -43,9 +41,9 @@ pub(crate) fn list(
             break;
         };
         last = Some(path);
-        if let Some(skill) = look.snapshot.skills.get(at) {
+        if let Some(skill) = discovery.snapshot.skills.get(at) {
             resources.push(own_file(path, skill));
-            resources.extend(other_files(look, path, skill));
+            resources.extend(other_files(discovery, path, skill));
         }
         work.done(done + 1, of);
     }
@@ -64,8 +62,11 @@ fn own_file(path: &str, skill: &Skill) -> Resource {
 }
 
 /// Returns the files beside a skill's own; a folder that cannot be listed gives none.
-fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
-    let found = look.sources.skills.resources(&look.snapshot, skill);
+fn other_files(discovery: &Discovery, path: &str, skill: &Skill) -> Vec<Resource> {
+    let found = discovery
+        .sources
+        .skills
+        .resources(&discovery.snapshot, skill);
     let names = found.unwrap_or_default().names;
     let files = names.iter().filter(|name| !name.ends_with('/'));
     let name_of = |file: &str| one_line(&format!("{}/{file}", skill.name()));
@@ -76,10 +77,8 @@ fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
         .collect()
 }
 
-/// The start of the URIs of runs.
 pub(crate) const RUN: &str = "run://";
 
-/// Returns the templates of the URIs.
 pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
     let skills = ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
         "A file of a skill: `SKILL.md` is the skill itself and names its other files",
@@ -93,7 +92,6 @@ pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
 
 const RUN_TYPE: &str = "application/json";
 
-/// Returns the run that a URI names.
 pub(crate) fn run_of(uri: &str) -> Option<&str> {
     uri.strip_prefix(RUN)
 }
@@ -104,7 +102,6 @@ pub(crate) fn bytes_of(library: &ServedLibrary, uri: &str) -> Option<Vec<u8>> {
     serde_json::to_vec(&contents).ok()
 }
 
-/// A run as a resource.
 pub(crate) fn read_run(engine: &Engine, uri: &str) -> Result<ResourceContents, ErrorData> {
     let run = run_of(uri).and_then(|run| engine.run_json(run));
     match run {
@@ -118,12 +115,11 @@ fn unknown(uri: &str) -> ErrorData {
     ErrorData::resource_not_found(message, None)
 }
 
-/// Returns the content of a resource.
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {
-        let look = library.look();
-        let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
+        let discovery = library.discover();
+        let (snapshot, sources) = (&discovery.snapshot, &discovery.sources.skills);
         let paths = library.paths(snapshot);
         let (at, file) = paths.file(wanted).ok_or_else(unknown)?;
         let skill = snapshot.skills.get(at).ok_or_else(unknown)?;
@@ -136,7 +132,7 @@ pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceCont
         return match sources.read_file(snapshot, skill, &file, MAX_FILE) {
             Ok(bytes) => Ok(contents(wanted, &file, bytes)),
             Err(ReadRefusal::NoSuchFile) => Err(unknown()),
-            // The next look finds the changed skill, and the file may no longer be a resource then.
+            // The next discovery finds the changed skill, and the file may no longer be a resource then.
             Err(ReadRefusal::Changed) => continue,
             Err(ReadRefusal::Fs(error)) => {
                 let message = format!("{} cannot be read: {}", one_line(wanted), error.source);

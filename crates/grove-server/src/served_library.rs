@@ -1,21 +1,24 @@
 //! The library that all connections share.
 //!
-//! Every request looks at the files before it answers, so an answer is never older than the request. A look costs one walk
+//! Every request discovers before it answers, so an answer is never older than the request. A discovery costs one walk
 //! of stats, which requests at the same moment share. Snapshots are read without a lock: only searches wait for one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
-use grove_catalog::disclosure::{Node, list_children};
+use grove_catalog::disclosure::{DisclosureNode, list_children};
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
-use grove_skills::search::{Audience, Query, Searcher, anything_fits};
-use grove_skills::{Library, Look, LookAgain as _, Parts, Request, Unsteady, View, host_lists};
+use grove_skills::search::{SearchAudience, SearchQuery, Searcher, anything_fits};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Library, Rediscover as _,
+    StaleRead, host_lists,
+};
 use tokio::sync::watch;
 
-use crate::changes::{self, Changes, Seen};
+use crate::changes::{self, Changes, SeenDigests};
 use crate::skill_paths::SkillPaths;
 use crate::tools::ListedByHost;
 
@@ -23,7 +26,7 @@ use crate::tools::ListedByHost;
 #[derive(Debug)]
 pub(crate) struct ServedLibrary {
     live: Arc<LiveLibrary>,
-    seen: Arc<watch::Sender<Seen>>,
+    seen: Arc<watch::Sender<SeenDigests>>,
     /// The index of the last snapshot, which all connections share.
     searcher: Mutex<Searcher>,
     /// The paths of the last snapshot, kept because most requests see the same one.
@@ -35,8 +38,8 @@ pub(crate) struct ServedLibrary {
 impl ServedLibrary {
     pub(crate) fn new(live: Arc<LiveLibrary>) -> Self {
         let subscription = live.subscribe();
-        let look = live.latest_look();
-        let seen = Seen::of(&look.snapshot, look.request.parts);
+        let discovery = live.latest_discovery();
+        let seen = SeenDigests::of(&discovery.snapshot, discovery.request.parts);
         let seen = Arc::new(watch::Sender::new(seen));
         changes::follow(subscription, Arc::clone(&seen));
         Self {
@@ -49,44 +52,45 @@ impl ServedLibrary {
     }
 
     /// Looks at the library, and announces a change to those that wait for one.
-    pub(crate) fn look(&self) -> Look {
-        let look = self.live.look();
-        changes::saw(&self.seen, &look.snapshot, look.request.parts);
-        look
+    pub(crate) fn discover(&self) -> Discovery {
+        let discovery = self.live.discover();
+        changes::record_snapshot(&self.seen, &discovery.snapshot, discovery.request.parts);
+        discovery
     }
 
     /// Looks at agents and chains too, as do all looks after this; they are left out before since most clients need none.
-    pub(crate) fn look_with_agents(&self) -> Look {
-        if !self.live.latest_look().request.parts.agents {
-            self.live.with(|library| library.look_for(Parts::ALL));
+    pub(crate) fn discover_with_agents(&self) -> Discovery {
+        if !self.live.latest_discovery().request.parts.agents {
+            self.live
+                .with(|library| library.set_parts(DiscoveryParts::ALL));
         }
-        self.look()
+        self.discover()
     }
 
-    /// Runs `act` with a look, and again with a new look while a file turns out to have changed since.
-    pub(crate) fn steady_from<T, E: Unsteady>(
+    /// Runs `act` with a discovery, and again with a new discovery while a file turns out to have changed since.
+    pub(crate) fn fresh_from<T, E: StaleRead>(
         &self,
-        look: &Look,
-        act: impl FnMut(&Look) -> Result<T, E>,
+        discovery: &Discovery,
+        act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        (&*self.live).steady_from(look, act)
+        (&*self.live).fresh_from(look, act)
     }
 
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
     /// model may have.
-    pub(crate) fn find(&self, look: &Look, words: &str, limit: usize) -> String {
-        let query = Query {
+    pub(crate) fn find(&self, discovery: &Discovery, words: &str, limit: usize) -> String {
+        let query = SearchQuery {
             text: words,
             limit,
-            audience: Audience::Model,
+            audience: SearchAudience::Model,
         };
         let found = locked(&self.searcher).search_in(&mut &*self.live, look, &query);
         let hits = found.hits.iter();
-        let nodes: Vec<Node> = hits.map(|hit| Node::Skill(hit.skill)).collect();
+        let nodes: Vec<DisclosureNode> = hits.map(|hit| DisclosureNode::Skill(hit.skill)).collect();
         if nodes.is_empty() {
             return "No skill matches these words.\n".to_owned();
         }
-        let home = look.world.environment.home.as_deref();
+        let home = discovery.world.environment.home.as_deref();
         let listed = list_children(&found.snapshot, &nodes, home).text;
         if anything_fits(&found.hits) {
             listed
@@ -96,38 +100,37 @@ impl ServedLibrary {
     }
 
     /// Returns the skills that a known host lists to its model itself; none for any other client.
-    pub(crate) fn listed_by(&self, client: Option<&str>, look: &Look) -> ListedByHost {
+    pub(crate) fn listed_by(&self, client: Option<&str>, discovery: &Discovery) -> ListedByHost {
         let Some(host) = client.and_then(hosts::by_mcp_client) else {
             return ListedByHost::default();
         };
-        let theirs = self.look_of(&host, look);
+        let theirs = self.discover_for_host(&host, discovery);
         ListedByHost {
-            addresses: host_lists::told_by_host(&look.snapshot, &theirs, &host),
+            addresses: host_lists::listed_by_host(&discovery.snapshot, &theirs, &host),
             title: host.title,
         }
     }
 
     /// Returns the skills that a person can call by name in a known host without this server; none for any other client.
-    pub(crate) fn called_in(&self, client: Option<&str>, look: &Look) -> BTreeSet<usize> {
+    pub(crate) fn called_in(&self, client: Option<&str>, discovery: &Discovery) -> BTreeSet<usize> {
         let host = client.and_then(hosts::by_mcp_client);
         let called = host.map(|host| {
-            let theirs = self.look_of(&host, look);
-            host_lists::called_in_host(&look.snapshot, &theirs)
+            let theirs = self.discover_for_host(&host, discovery);
+            host_lists::called_in_host(&discovery.snapshot, &theirs)
         });
         called.unwrap_or_default()
     }
 
-    /// Returns the skills that a host finds in the same folders.
-    fn look_of(&self, host: &Host, look: &Look) -> Look {
+    fn discover_for_host(&self, host: &Host, discovery: &Discovery) -> Discovery {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
-            let request = Request {
-                view: View::Host(host.name.clone()),
-                ..Request::default()
+            let request = DiscoveryRequest {
+                view: DiscoveryView::Host(host.name.clone()),
+                ..DiscoveryRequest::default()
             };
-            Library::new((*look.world.environment).clone(), request)
+            Library::new((*discovery.world.environment).clone(), request)
         });
-        library.look()
+        library.discover()
     }
 
     /// Returns the path at which each skill of a snapshot is served.
@@ -143,7 +146,6 @@ impl ServedLibrary {
         }
     }
 
-    /// Returns a receiver of the library's changes.
     pub(crate) fn changes(&self) -> Changes {
         Changes::new(self.seen.subscribe())
     }

@@ -8,50 +8,37 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, Open};
-use crate::gate::Gated;
+use crate::connection::{ClientConnection, OpenConnections};
+use crate::gate::GatedTransport;
 use crate::http::{self, HttpOptions, Listening};
-use crate::lines::Lines;
+use crate::lines::LineTransport;
 use crate::served_library::ServedLibrary;
 
-/// The longest message that is read, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
-/// The most threads for work on files.
 const WORKERS: usize = 8;
-/// The number of threads for messages.
 const TALKERS: usize = 2;
 
-/// The reason for which serving ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The system could not start the runtime.
     #[error("the server cannot start")]
     Start(#[source] std::io::Error),
-    /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// The address to listen on.
         address: std::net::SocketAddr,
-        /// The error of the system.
         source: std::io::Error,
     },
-    /// The address is one that other machines can reach.
     #[error("{0} is not an address of this machine alone")]
     NotLoopback(std::net::SocketAddr),
-    /// The client did not begin as the protocol requires.
     #[error("the client did not begin as the protocol requires: {0}")]
     Beginning(String),
-    /// The connection broke while it served.
     #[error("the connection broke")]
     Broken,
 }
 
-/// A library that is served.
 pub struct Server {
     served: Served,
 }
 
-/// The parts that all connections share.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) library: Arc<ServedLibrary>,
@@ -70,7 +57,6 @@ impl Server {
         }
     }
 
-    /// Adds the tool `subagent` to the server.
     #[must_use]
     pub fn with_engine(mut self, engine: Arc<Engine>) -> Self {
         self.served.engine = Some(engine);
@@ -92,10 +78,11 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = Lines::new(from, to, MAX_MESSAGE);
-        let connection = Connection::open(&self.served, &Arc::<Open>::default(), 1);
+        let transport = LineTransport::new(from, to, MAX_MESSAGE);
+        let connection =
+            ClientConnection::open(&self.served, &Arc::<OpenConnections>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?.beside_host();
-        let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
+        let served = match rmcp::serve_server(connection, GatedTransport::new(transport)).await {
             Ok(served) => served,
             // A client may close the connection before it has sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 
 use grove_catalog::snapshot::{Skill, Snapshot};
 
-/// The scheme of skills and their files.
 pub(crate) const SCHEME: &str = "skill://";
-/// The name of the file that is the skill itself.
 pub(crate) const OWN_FILE: &str = "SKILL.md";
 
 /// Skills by path, in the order of their paths.
@@ -42,7 +40,6 @@ impl SkillPaths {
         Self(paths)
     }
 
-    /// Returns the paths after one, with their skills.
     pub(crate) fn after(&self, path: Option<&str>) -> impl Iterator<Item = (&str, usize)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let start = path.map_or(Unbounded, Excluded);
@@ -50,7 +47,6 @@ impl SkillPaths {
         range.map(|(path, at)| (path.as_str(), *at))
     }
 
-    /// Returns the number of paths.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -77,7 +73,6 @@ impl SkillPaths {
     }
 }
 
-/// Returns the URI of a file of the skill at a path.
 pub(crate) fn uri(path: &str, file: &str) -> String {
     let parts: Vec<String> = file.split('/').map(encoded).collect();
     format!("{SCHEME}{path}/{}", parts.join("/"))

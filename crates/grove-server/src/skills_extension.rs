@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use grove_catalog::snapshot::Skill;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_spec::skill::is_standard_name;
 use rmcp::ErrorData;
 use rmcp::model::JsonObject;
@@ -19,31 +19,26 @@ use crate::pages;
 use crate::resources::MAX_FILE;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, uri};
-use crate::work::Work;
+use crate::work::WorkHandle;
 
-/// The extension's name in the capabilities.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// The method that lists the skills.
 pub(crate) const LIST: &str = "skills/list";
-/// The method that returns one skill.
 pub(crate) const GET: &str = "skills/get";
 
 /// The number of files of a skill that every host accepts, including its own.
 const MAX_FILES: usize = 512;
 /// The bytes of all files of a skill that every host accepts.
 const MAX_TOTAL: u64 = 16 << 20;
-/// The number of skills on one page.
 const PAGE: usize = 50;
 /// The bytes after which a page ends: hashing more would keep a client waiting.
 const FULL_PAGE: u64 = 64 << 20;
 /// The milliseconds for which a client may keep an answer. It is short, since a skill may change at any time.
 const FRESH_MS: u64 = 5_000;
 
-/// Returns a page of entries.
 pub(crate) fn list(
     library: &ServedLibrary,
     params: Option<&Value>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> Result<Value, ErrorData> {
     let cursor = params.and_then(|params| params.get("cursor"));
     let after = match cursor {
@@ -51,8 +46,8 @@ pub(crate) fn list(
         Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
         Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
     };
-    let look = library.look();
-    let paths = library.paths(&look.snapshot);
+    let discovery = library.discover();
+    let paths = library.paths(&discovery.snapshot);
     let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
     let mut rest = paths.after(after.as_deref()).peekable();
     let of = paths.len().min(PAGE);
@@ -64,7 +59,7 @@ pub(crate) fn list(
             break;
         };
         last = Some(path);
-        match entry(&look, path, at, work) {
+        match entry(&discovery, path, at, work) {
             Ok(entry) => {
                 bytes += entry.bytes;
                 skills.push(entry.json);
@@ -84,11 +79,10 @@ pub(crate) fn list(
     Ok(complete(result))
 }
 
-/// Returns the entry of one skill.
 pub(crate) fn get(
     library: &ServedLibrary,
     params: Option<&Value>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> Result<Value, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let wanted = match params.and_then(|params| params.get("uri")) {
@@ -96,12 +90,12 @@ pub(crate) fn get(
         None | Some(Value::Null) => return Err(invalid("`uri` is missing".to_owned())),
         Some(_) => return Err(invalid("`uri` is not text".to_owned())),
     };
-    let look = library.look();
-    let paths = library.paths(&look.snapshot);
+    let discovery = library.discover();
+    let paths = library.paths(&discovery.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
         return Err(invalid(format!("no skill is served at {wanted}")));
     };
-    let entry = entry(&look, path, at, work)
+    let entry = entry(&discovery, path, at, work)
         .map_err(|why| invalid(format!("no skill is served at {wanted}: {why}")))?;
     let mut result = JsonObject::new();
     result.insert("skill".to_owned(), entry.json);
@@ -116,13 +110,18 @@ fn complete(mut result: JsonObject) -> Value {
     Value::Object(result)
 }
 
-struct Entry {
+struct IndexedSkill {
     json: Value,
     bytes: u64,
 }
 
-fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'static str> {
-    let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
+fn entry(
+    discovery: &Discovery,
+    path: &str,
+    at: usize,
+    work: &WorkHandle,
+) -> Result<IndexedSkill, &'static str> {
+    let (snapshot, sources) = (&discovery.snapshot, &discovery.sources.skills);
     let skill = snapshot.skills.get(at).ok_or("it is gone")?;
     let own = sources.read(skill).ok_or("it is changing")?;
     let text = std::str::from_utf8(&own).map_err(|_| "it is not UTF-8")?;
@@ -153,7 +152,7 @@ fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'sta
         "frontmatter": frontmatter,
         "resources": files,
     });
-    Ok(Entry { json, bytes })
+    Ok(IndexedSkill { json, bytes })
 }
 
 /// Checks that the frontmatter has a description and a name in the standard's form, as the standard demands.

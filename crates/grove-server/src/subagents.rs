@@ -25,8 +25,8 @@ use crate::host_facts::host_facts;
 const RUN_META: &str = "grove/run";
 /// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(25);
-/// The longest time between two looks at a run even if the journal is unchanged: a look also ensures that the work goes on.
-const LOOK: Duration = Duration::from_secs(2);
+/// The longest time between two checks of a run even if the journal is unchanged: a check also ensures that the work goes on.
+const RUN_CHECK: Duration = Duration::from_secs(2);
 
 fn into_result(answer: &SubagentAnswer) -> CallToolResult {
     let content = vec![ContentBlock::text(
@@ -45,23 +45,19 @@ fn into_result(answer: &SubagentAnswer) -> CallToolResult {
     result
 }
 
-/// The calls of one connection that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
+pub(crate) struct RunningCalls(Mutex<BTreeMap<String, CallProgress>>);
 
-/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum CallState {
-    /// The call has begun, and its outcome is not known yet.
+enum CallProgress {
     Begun,
     /// The call waits for a run that stops with it.
     Awaits(String),
-    /// The caller has cancelled the call.
     Cancelled,
 }
 
-impl UnderWay {
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallState>> {
+impl RunningCalls {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallProgress>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,9 +65,9 @@ impl UnderWay {
     pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
         let mut calls = self.calls();
         let state = calls.get_mut(&call.to_string())?;
-        match std::mem::replace(state, CallState::Cancelled) {
-            CallState::Awaits(run) => Some(run),
-            CallState::Begun | CallState::Cancelled => None,
+        match std::mem::replace(state, CallProgress::Cancelled) {
+            CallProgress::Awaits(run) => Some(run),
+            CallProgress::Begun | CallProgress::Cancelled => None,
         }
     }
 
@@ -79,39 +75,38 @@ impl UnderWay {
     fn awaits(&self, call: &str, run: &str) -> bool {
         let mut calls = self.calls();
         let state = calls.get_mut(call);
-        let is_cancelled = state.as_deref() == Some(&CallState::Cancelled);
+        let is_cancelled = state.as_deref() == Some(&CallProgress::Cancelled);
         if let Some(state) = state {
-            *state = CallState::Awaits(run.to_owned());
+            *state = CallProgress::Awaits(run.to_owned());
         }
         is_cancelled
     }
 }
 
 /// A guard that keeps a call under way until it is dropped.
-struct Entered<'a> {
-    under_way: &'a UnderWay,
+struct RunningCall<'a> {
+    under_way: &'a RunningCalls,
     call: String,
 }
 
-impl<'a> Entered<'a> {
-    fn new(under_way: &'a UnderWay, call: &RequestId) -> Self {
+impl<'a> RunningCall<'a> {
+    fn new(under_way: &'a RunningCalls, call: &RequestId) -> Self {
         let call = call.to_string();
-        under_way.calls().insert(call.clone(), CallState::Begun);
+        under_way.calls().insert(call.clone(), CallProgress::Begun);
         Self { under_way, call }
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         let mut calls = self.under_way.calls();
         // A cancellation may arrive after this, and it has to find the run here.
-        if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
+        if !matches!(calls.get(&self.call), Some(CallProgress::Awaits(_))) {
             calls.remove(&self.call);
         }
     }
 }
 
-/// The tool as it is listed.
 pub(crate) fn tool() -> Tool {
     let caller = Caller::Host;
     let (name, description) = (subagent_tool::SUBAGENT, subagent_tool::description(caller));
@@ -128,10 +123,9 @@ pub(crate) fn tool() -> Tool {
     Tool::new(name, description, schema).with_annotations(annotations)
 }
 
-/// Answers a call of the tool.
 pub(crate) async fn answer(
     engine: &Arc<Engine>,
-    under_way: &UnderWay,
+    under_way: &RunningCalls,
     arguments: Option<JsonObject>,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
@@ -143,9 +137,9 @@ pub(crate) async fn answer(
         arguments,
     };
     let begun = Instant::now();
-    let entered = Entered::new(under_way, &context.id);
+    let entered = RunningCall::new(under_way, &context.id);
     let calling = Arc::clone(engine);
-    // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
+    // What was begun is finished, even if no client listens any more: a run that was submitted has to be known by name.
     let called = blocking(move || calling.subagent(&call)).await?;
     let awaited = match called {
         Called::Done(answer) => return Ok(into_result(&answer)),
@@ -173,7 +167,7 @@ async fn wait(
         let now = Instant::now();
         let is_last = now >= until;
         let news = Some(engine.version());
-        if news != version || is_last || now.duration_since(last_look) >= LOOK {
+        if news != version || is_last || now.duration_since(last_look) >= RUN_CHECK {
             (version, last_look) = (news, now);
             let looking = Arc::clone(engine);
             let mut asked = awaited.clone();
@@ -186,7 +180,7 @@ async fn wait(
                 (told, Waited::GoesOn(line)) => {
                     awaited = told;
                     if let Some(line) = line {
-                        tell_progress(context, awaited.told, &line).await;
+                        send_progress(context, awaited.told, &line).await;
                     }
                 }
             }
@@ -201,7 +195,7 @@ async fn wait(
 }
 
 /// Sends the progress of a run to a client that asked for it: the number and the text of its last event.
-async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
+async fn send_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
     };

@@ -18,23 +18,21 @@ use crate::changes::Changes;
 use crate::resources;
 use crate::server::Served;
 
-/// The most resources that one connection can subscribe to.
 const MOST: usize = 64;
-/// The longest URI of a resource, in bytes.
 const LONGEST: usize = 2_048;
 /// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(50);
-/// The time between two looks at files beside a skill's own, which no watcher follows.
-const LOOK: Duration = Duration::from_secs(2);
+/// The time between two checks of files beside a skill's own, which no watcher follows.
+const FILE_CHECK: Duration = Duration::from_secs(2);
 
 /// The digest of a resource; none when it does not exist.
 pub(crate) type Stamp = Option<Digest>;
 
 /// The resources that one connection has subscribed to, each with its last digest.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted(Arc<Mutex<BTreeMap<String, Stamp>>>);
+pub(crate) struct SubscribedResources(Arc<Mutex<BTreeMap<String, Stamp>>>);
 
-impl Wanted {
+impl SubscribedResources {
     fn stamps(&self) -> MutexGuard<'_, BTreeMap<String, Stamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,12 +55,10 @@ impl Wanted {
         self.stamps().remove(uri);
     }
 
-    /// Removes a resource, and returns its digest.
     pub(crate) fn take(&self, uri: &str) -> Option<Stamp> {
         self.stamps().remove(uri)
     }
 
-    /// Looks at all resources, and returns those that have changed.
     fn changed(&self, served: &Served) -> Vec<String> {
         let known: Vec<(String, Stamp)> = {
             let stamps = self.stamps();
@@ -92,7 +88,6 @@ impl Wanted {
     }
 }
 
-/// Returns the present digest of a resource.
 pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
     if let Some(run) = resources::run_of(uri) {
         let seq = served.engine.as_ref()?.run_json(run)?.1;
@@ -104,7 +99,7 @@ pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
 /// Waits until some resources have changed, and returns those; none when nothing will ever change again.
 pub(crate) async fn next(
     served: &Served,
-    wanted: &Wanted,
+    wanted: &SubscribedResources,
     changes: &mut Changes,
 ) -> Option<Vec<String>> {
     let mut version = None;
@@ -119,7 +114,7 @@ pub(crate) async fn next(
         };
         let now = served.engine.as_ref().filter(|_| wanted.has_runs());
         let now = now.map(|engine| engine.version());
-        let is_late = last_look.elapsed() >= LOOK;
+        let is_late = last_look.elapsed() >= FILE_CHECK;
         if !(is_library || now != version || is_late) {
             continue;
         }
@@ -137,7 +132,7 @@ pub(crate) async fn next(
 pub(crate) async fn tell(
     peer: Peer<RoleServer>,
     served: Served,
-    wanted: Wanted,
+    wanted: SubscribedResources,
     ended: CancellationToken,
 ) {
     let mut changes = served.library.changes();
@@ -160,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_client_wants_no_more_than_it_may() {
-        let wanted = Wanted::default();
+        let wanted = SubscribedResources::default();
         assert_eq!(wanted.add("run://0", None).ok(), Some(true));
         for number in 1..MOST {
             assert_eq!(

@@ -23,7 +23,6 @@ impl Token {
         Some(Self(text))
     }
 
-    /// Returns the secret as text.
     pub fn secret(&self) -> &str {
         &self.0
     }

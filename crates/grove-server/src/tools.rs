@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use grove_catalog::catalog::{Budget, Style};
-use grove_skills::Look;
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle};
+use grove_skills::Discovery;
 use grove_skills::disclosure::{
-    Activated, Call, CatalogOptions, ConversationCatalog, Disclosure, SessionCell,
+    ActivationResult, CatalogOptions, ConversationCatalog, Disclosure, SessionCell, SkillCall,
 };
 use grove_spec::text::{counted, one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
@@ -16,14 +16,11 @@ use serde_json::{Value, json};
 use crate::served_library::ServedLibrary;
 use crate::wording::explain;
 
-/// The tool that gives instructions.
 pub(crate) const SKILL: &str = "skill";
-/// The tool that gives the catalog.
 pub(crate) const SKILLS: &str = "skills";
 
 /// The number of skills that a search returns by default.
 const FOUND: usize = 10;
-/// The most skills that a search returns.
 const MOST_FOUND: usize = 50;
 
 /// Returns both tools. Every host puts them into every request, so each word here costs tokens every time.
@@ -91,21 +88,20 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
-/// The arguments of the tool `skill`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillRequest {
     name: Option<String>,
-    action: Option<Action>,
+    action: Option<SkillAction>,
     query: Option<String>,
-    arguments: Words,
+    arguments: ArgumentWords,
     again: bool,
     limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum SkillAction {
     Activate,
     Expand,
     Collapse,
@@ -115,12 +111,12 @@ enum Action {
 /// Arguments as a list, or as the one text that models like to send instead.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum ArgumentWords {
     List(Vec<String>),
     One(String),
 }
 
-impl Default for Words {
+impl Default for ArgumentWords {
     fn default() -> Self {
         Self::List(Vec::new())
     }
@@ -129,13 +125,10 @@ impl Default for Words {
 /// The skills that the calling host lists to its model itself.
 #[derive(Debug, Default)]
 pub(crate) struct ListedByHost {
-    /// The title of the host.
     pub(crate) title: String,
-    /// The addresses of the skills.
     pub(crate) addresses: Vec<String>,
 }
 
-/// The arguments of the tool `skills`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillsRequest {
@@ -167,44 +160,45 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(
 }
 
 impl SkillRequest {
-    /// Answers the call in the session of one connection.
     pub(crate) fn answer(
         self,
         library: &ServedLibrary,
-        look: &Look,
+        discovery: &Discovery,
         session: &SessionCell,
     ) -> Result<String, CallError> {
-        let searching = matches!(self.action, Some(Action::Search))
+        let searching = matches!(self.action, Some(SkillAction::Search))
             || (self.action.is_none() && self.name.is_none());
         if searching {
             let words = self.query.or(self.name).ok_or(CallError::NoQuery)?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-            return Ok(library.find(look, &words, limit));
+            return Ok(library.find(discovery, &words, limit));
         }
         let name = self.name.ok_or(CallError::NoName)?;
         // A leading slash is the form in which people call a skill; here the caller is a model, even if it writes one.
         let typed = name.trim().trim_start_matches('/');
         let words = match self.arguments {
-            Words::List(words) => words,
-            Words::One(text) if text.is_empty() => Vec::new(),
-            Words::One(text) => vec![text],
+            ArgumentWords::List(words) => words,
+            ArgumentWords::One(text) if text.is_empty() => Vec::new(),
+            ArgumentWords::One(text) => vec![text],
         };
-        let disclosure = Disclosure::in_memory(look, session);
+        let disclosure = Disclosure::in_memory(discovery, session);
         let done = match self.action {
-            None | Some(Action::Activate | Action::Search) => {
-                let call = Call {
+            None | Some(SkillAction::Activate | SkillAction::Search) => {
+                let call = SkillCall {
                     typed,
                     words: &words,
                     again: self.again,
                 };
-                let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
-                library.steady_from(look, activate).map(with_notes)
+                let activate = |discovery: &Discovery| {
+                    Disclosure::in_memory(discovery, session).activate(&call)
+                };
+                library.fresh_from(discovery, activate).map(with_notes)
             }
-            Some(Action::Expand) => {
+            Some(SkillAction::Expand) => {
                 let expanded = disclosure.expand(typed);
                 expanded.map(|expanded| expanded.text)
             }
-            Some(Action::Collapse) => {
+            Some(SkillAction::Collapse) => {
                 let collapsed = disclosure.collapse(typed);
                 collapsed.map(|collapsed| {
                     let what = one_line(&collapsed.key);
@@ -220,8 +214,7 @@ impl SkillRequest {
     }
 }
 
-/// Returns the text for the model, with notes on arguments that were not used.
-fn with_notes(activated: Activated) -> String {
+fn with_notes(activated: ActivationResult) -> String {
     let mut text = activated.text;
     let unused = |finding: &&Diagnostic| finding.code == Code::ArgumentsUnused;
     for finding in activated.diagnostics.iter().filter(unused) {
@@ -234,19 +227,19 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
-        look: &Look,
+        discovery: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
     ) -> Result<String, CallError> {
-        let limits = &look.world.settings.settings.limits;
+        let limits = &discovery.world.settings.settings.limits;
         let asked = CatalogOptions {
-            style: Style::Names,
-            budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
+            style: CatalogStyle::Names,
+            budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
             exclude: known.addresses,
         };
-        let told = Disclosure::in_memory(look, session).catalog(&asked);
+        let told = Disclosure::in_memory(discovery, session).catalog(&asked);
         let told = told.map_err(|error| CallError::NotGiven(explain(&error, "")))?;
         let whole = match told.catalog.text.as_str() {
             "" => "There are no skills in the catalog.\n",
@@ -255,7 +248,7 @@ impl SkillsRequest {
         let digest = &told.catalog.digest;
         let mut text = match self.since {
             None => whole.to_owned(),
-            Some(since) => match told.since(&since, &asked, look) {
+            Some(since) => match told.since(&since, &asked, discovery) {
                 Some(changes) if changes.is_empty() => {
                     return Ok(format!(
                         "Nothing has changed in the catalog.\ncatalog digest: {digest}\n"
@@ -308,8 +301,8 @@ mod tests {
         let words = |arguments: Value| {
             let read = read::<SkillRequest>(Some(object(json!({ "arguments": arguments }))));
             read.map(|request| match request.arguments {
-                Words::List(words) => words.join("|"),
-                Words::One(text) => text,
+                ArgumentWords::List(words) => words.join("|"),
+                ArgumentWords::One(text) => text,
             })
         };
         assert_eq!(words(json!(["a", "b c"])).unwrap(), "a|b c");

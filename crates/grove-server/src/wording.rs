@@ -1,9 +1,9 @@
 //! Messages for a model that cannot have what it asked for.
 
 use grove_catalog::address;
-use grove_catalog::disclosure::Refusal;
+use grove_catalog::disclosure::DisclosureRefusal;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::Reason;
+use grove_catalog::state::StateReason;
 use grove_skills::disclosure::DisclosureError;
 use grove_spec::text::one_line;
 
@@ -22,13 +22,13 @@ pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
     }
 }
 
-fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
+fn refused(snapshot: &Snapshot, refusal: &DisclosureRefusal, raw: &str) -> String {
     let typed = one_line(raw);
     let skill = |at: usize| snapshot.skills.get(at);
     let name = |at: usize| skill(at).map_or_else(String::new, |skill| one_line(skill.name()));
     match refusal {
-        Refusal::Unknown(near) => unknown(snapshot, near, raw),
-        Refusal::Several(all) => {
+        DisclosureRefusal::Unknown(near) => unknown(snapshot, near, raw),
+        DisclosureRefusal::Several(all) => {
             // Skills that are reserved for people are not named to a model.
             let open = |skill: &&Skill| skill.content.flags().model_invocable;
             let skills = all.iter().filter_map(|at| skill(*at)).filter(open);
@@ -38,31 +38,31 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
                 quoted(&addresses)
             )
         }
-        Refusal::SeveralGroups(groups) => {
+        DisclosureRefusal::SeveralGroups(groups) => {
             let keys: Vec<String> = groups.iter().map(|group| group.key.clone()).collect();
             format!(
                 "several groups are called `{typed}`; ask for one of `{}`",
                 quoted(&keys)
             )
         }
-        Refusal::NotUsable(at) => {
+        DisclosureRefusal::NotUsable(at) => {
             let state = skill(*at).map_or("not usable", |skill| skill.state.as_str());
             let reasons = skill(*at).map_or(&[][..], |skill| &skill.reasons);
-            let (name, why) = (name(*at), one_line(&Reason::joined(reasons)));
+            let (name, why) = (name(*at), one_line(&StateReason::joined(reasons)));
             format!("`{name}` cannot be used because it is {state}: {why}")
         }
-        Refusal::Shadowed(at) => {
+        DisclosureRefusal::Shadowed(at) => {
             let address = skill(*at).map_or_else(String::new, |skill| snapshot.address(skill));
             format!(
                 "another skill is used in place of `{}`; ask for `{address}`",
                 name(*at)
             )
         }
-        Refusal::ForPeople(at) => format!(
+        DisclosureRefusal::ForPeople(at) => format!(
             "`{}` is reserved for people: only they can call it, as `/{0}`",
             name(*at)
         ),
-        Refusal::ForModels(at) => format!("`{}` is reserved for models", name(*at)),
+        DisclosureRefusal::ForModels(at) => format!("`{}` is reserved for models", name(*at)),
     }
 }
 

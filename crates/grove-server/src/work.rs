@@ -8,19 +8,17 @@ use tokio_util::sync::CancellationToken;
 
 /// A handle by which work reports its progress and sees that it was cancelled.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkHandle {
     cancelled: CancellationToken,
     /// The steps done and the steps in all. Only the last value is kept, so a slow client costs nothing.
     progress: watch::Sender<(usize, usize)>,
 }
 
-impl Work {
-    /// Returns true if the client has cancelled the request.
+impl WorkHandle {
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
 
-    /// Reports the steps that are done.
     pub(crate) fn done(&self, steps: usize, of: usize) {
         self.progress.send_replace((steps, of));
     }
@@ -29,10 +27,10 @@ impl Work {
 /// Does work that touches files, and sends its progress to a client that asked for it.
 pub(crate) async fn run<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
-    act: impl FnOnce(&Work) -> T + Send + 'static,
+    act: impl FnOnce(&WorkHandle) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let (sender, mut progress) = watch::channel((0, 0));
-    let work = Work {
+    let work = WorkHandle {
         cancelled: context.ct.clone(),
         progress: sender,
     };

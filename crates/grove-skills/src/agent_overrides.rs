@@ -2,21 +2,19 @@
 
 use std::path::PathBuf;
 
-use grove_catalog::overrides::Layer;
+use grove_catalog::overrides::OverrideLayer;
 use grove_spec::agent::settings;
 use grove_spec::config::LayerScope;
 use grove_spec::{Code, Diagnostic};
 
 use crate::packages::SettingsFile;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::settings::{LoadedSettings, PI_PROJECT_FILE};
 use crate::world::World;
 
-/// The agent overrides that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoadedOverrides {
-    /// The layers of overrides, weakest first.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<OverrideLayer>,
     /// Findings about pi's settings; findings about Grove's own are with the settings.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Findings about unreadable files; the search for packages reports them to the person.
@@ -25,7 +23,7 @@ pub(crate) struct LoadedOverrides {
 
 /// Takes pi's settings, if hosts' folders are looked in, and puts everything in order. Where agents are looked for in
 /// exactly these folders, only what is the user's counts.
-pub(crate) fn find(world: &World, view: &View) -> LoadedOverrides {
+pub(crate) fn find(world: &World, view: &DiscoveryView) -> LoadedOverrides {
     let mut all = LoadedOverrides::default();
     let loaded = world.definition_settings(view);
     let with_hosts = loaded.settings.compat_roots.value;
@@ -38,7 +36,7 @@ pub(crate) fn find(world: &World, view: &View) -> LoadedOverrides {
     if let Some(file) = user_file.clone().and_then(pi_file) {
         all.add(file, LayerScope::User, true);
     }
-    if *view != View::Own {
+    if *view != DiscoveryView::Own {
         // In Grove's own view the search for packages reports the faults of the file anyway.
         let findings = world.packages.diagnostics.iter();
         let of_file = findings.filter(|finding| with_hosts && finding.file == user_file);
@@ -46,7 +44,7 @@ pub(crate) fn find(world: &World, view: &View) -> LoadedOverrides {
     }
     all.add_own(loaded, LayerScope::User);
     let root = world.project.root.as_deref();
-    if let Some(root) = root.filter(|_| *view == View::Own)
+    if let Some(root) = root.filter(|_| *view == DiscoveryView::Own)
         && let Some(file) = pi_file(root.join(PI_PROJECT_FILE))
     {
         let trust = world.trust_of(root);
@@ -68,7 +66,7 @@ impl LoadedOverrides {
                 .iter()
                 .find(|(file, _)| *file == overrides.file);
             if let Some((_, digest)) = digest.filter(|_| overrides.scope == scope) {
-                self.layers.push(Layer {
+                self.layers.push(OverrideLayer {
                     overrides: overrides.clone(),
                     digest: *digest,
                 });
@@ -90,7 +88,7 @@ impl LoadedOverrides {
             self.unreadable.extend(unreadable);
             self.diagnostics.extend(findings);
             if !overrides.is_empty() {
-                self.layers.push(Layer { overrides, digest });
+                self.layers.push(OverrideLayer { overrides, digest });
             }
         } else if !overrides.is_empty() {
             let message =

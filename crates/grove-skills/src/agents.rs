@@ -3,28 +3,27 @@
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agents, resolve_for, resolve_with};
-use grove_catalog::definitions::Candidate;
+use grove_catalog::definitions::DefinitionCandidate;
 use grove_catalog::hosts::{AgentRules, FoldersEntered, FrontmatterReading};
-use grove_spec::agent::{Format, Parsed, formats, naming};
-use grove_spec::package::Kind;
+use grove_spec::agent::{AgentFormat, ParsedAgent, formats, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agent_overrides::LoadedOverrides;
 use crate::definition_files::{
-    Bounds, DefinitionFile, DefinitionMemory, FileKind, FoundDefinitions,
+    DefinitionFile, DefinitionFileKind, DefinitionMemory, FoundDefinitions, ReadBounds,
 };
 use crate::planning::{self, PlannedRoot};
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::world::World;
 
 /// Folder levels in which a host's own folders are looked through.
 const HOST_DEPTH: usize = 64;
 
-/// The way agent files are recognised and read.
-pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
+pub(crate) const AGENT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     noun: "agent",
     wanted: |format| match format {
-        Format::Codex => |name| Format::Codex.takes(name),
+        AgentFormat::Codex => |name| AgentFormat::Codex.takes(name),
         _ => naming::is_agent_file,
     },
     parse: |format, _, bytes, named| {
@@ -37,7 +36,7 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that takes a file without frontmatter for an agent.
-const BARE_FILES: FileKind<Parsed> = FileKind {
+const BARE_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, named| {
         let found = if format.is_markdown() {
             formats::read_bare(bytes, format)
@@ -52,7 +51,7 @@ const BARE_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that repairs frontmatter by quotes alone.
-const QUOTED_FILES: FileKind<Parsed> = FileKind {
+const QUOTED_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_quoted(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -61,7 +60,7 @@ const QUOTED_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that repairs no frontmatter.
-const STRICT_FILES: FileKind<Parsed> = FileKind {
+const STRICT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_strict(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -69,22 +68,21 @@ const STRICT_FILES: FileKind<Parsed> = FileKind {
     ..AGENT_FILES
 };
 
-/// Looks for agents in the roots of a view.
-pub(crate) fn look(
+pub(crate) fn discover(
     world: &World,
-    view: &View,
-    memory: Option<&mut DefinitionMemory<Parsed>>,
-) -> FoundDefinitions<Parsed> {
+    view: &DiscoveryView,
+    memory: Option<&mut DefinitionMemory<ParsedAgent>>,
+) -> FoundDefinitions<ParsedAgent> {
     let limits = &world.definition_settings(view).settings.limits;
-    let plan = planning::plan(Kind::Agents, world, view);
+    let plan = planning::plan(EntryKind::Agents, world, view);
     let max_bytes = limits.file_bytes.value;
     let Some(rules) = host_rules(view) else {
-        let bounds = Bounds {
+        let bounds = ReadBounds {
             max_bytes,
             max_depth: limits.group_depth.count(),
             folders: FoldersEntered::Grove,
         };
-        return AGENT_FILES.look(plan, bounds, |_| false, memory);
+        return AGENT_FILES.discover(plan, bounds, |_| false, memory);
     };
     let files = match rules.frontmatter {
         FrontmatterReading::Quoting => &QUOTED_FILES,
@@ -92,21 +90,20 @@ pub(crate) fn look(
         FrontmatterReading::Grove if rules.without_frontmatter => &BARE_FILES,
         FrontmatterReading::Grove => &AGENT_FILES,
     };
-    let bounds = Bounds {
+    let bounds = ReadBounds {
         max_bytes,
         max_depth: HOST_DEPTH,
         folders: rules.folders,
     };
     // A host that looks in the shared folder has no root of its own in it.
     let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
-    files.look(plan, bounds, is_shared, memory)
+    files.discover(plan, bounds, is_shared, memory)
 }
 
-/// Decides the state of every agent that was found.
 pub(crate) fn resolve(
     world: &World,
-    view: &View,
-    found: FoundDefinitions<Parsed>,
+    view: &DiscoveryView,
+    found: FoundDefinitions<ParsedAgent>,
     overrides: LoadedOverrides,
 ) -> Agents {
     let (planned, mut candidates, named, of_roots) = found.into_parts();
@@ -120,7 +117,7 @@ pub(crate) fn resolve(
     diagnostics.extend(overrides.diagnostics);
     let layers = &overrides.layers;
     let mut agents = resolve_with(roots, candidates, layers, diagnostics);
-    if *view == View::Own {
+    if *view == DiscoveryView::Own {
         let unknown = agents.unknown_overrides(layers);
         agents.diagnostics.extend(unknown);
     }
@@ -131,30 +128,30 @@ pub(crate) fn resolve(
 
 /// The agents that another host would have, in a world that was found; nothing where its rules are not known.
 pub fn of_host(world: &World, host: &str) -> Agents {
-    let view = View::Host(host.to_owned());
-    let found = look(world, &view, None);
+    let view = DiscoveryView::Host(host.to_owned());
+    let found = discover(world, &view, None);
     resolve(world, &view, found, LoadedOverrides::default())
 }
 
-fn host_rules(view: &View) -> Option<AgentRules> {
+fn host_rules(view: &DiscoveryView) -> Option<AgentRules> {
     match view {
-        View::Host(name) => AgentRules::by_name(name),
-        View::Own | View::Folders(_) => None,
+        DiscoveryView::Host(name) => AgentRules::by_name(name),
+        DiscoveryView::Own | DiscoveryView::Folders(_) => None,
     }
 }
 
 /// Leaves out files without a name that settings declare: the settings say what such a role is called.
 fn leave_out_declared(
     planned: &[PlannedRoot],
-    candidates: &mut Vec<Candidate<Parsed>>,
+    candidates: &mut Vec<DefinitionCandidate<ParsedAgent>>,
     named: &[PathBuf],
 ) {
-    let is_declared = |candidate: &Candidate<Parsed>| {
+    let is_declared = |candidate: &DefinitionCandidate<ParsedAgent>| {
         let content = candidate.content.as_ref();
         let is_nameless = content.is_ok_and(|content| content.parsed.agent.name.is_none());
         let root = planned.get(candidate.root);
         let file = root.map(|planned| planned.root.path.join(&candidate.path));
-        let is_codex = root.is_some_and(|planned| planned.format == Format::Codex);
+        let is_codex = root.is_some_and(|planned| planned.format == AgentFormat::Codex);
         is_codex
             && candidate.member.is_none()
             && is_nameless
@@ -167,7 +164,7 @@ fn leave_out_declared(
 
 /// Returns true if a document can be read as an agent, or fails as one. A note beside agents is no agent, and in the
 /// folder that all hosts share other things than agents have frontmatter too.
-fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) -> bool {
+fn is_agent(document: &DefinitionFile<ParsedAgent>, format: AgentFormat, is_shared: bool) -> bool {
     let parsed = match &document.content {
         Ok(content) => match content.found.as_slice() {
             [(_, parsed)] if format.is_markdown() => parsed,
@@ -186,7 +183,7 @@ fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) 
 
 /// The finding about a document that is no agent in a folder for agents. In the folder that all hosts share any
 /// document may lie, so nothing is said there.
-fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagnostic> {
+fn no_agent(document: &DefinitionFile<ParsedAgent>, is_shared: bool) -> Option<Diagnostic> {
     let content = document.content.as_ref().ok().filter(|_| !is_shared)?;
     let mut findings = content.found.iter().flat_map(|(_, it)| &it.diagnostics);
     let refusal = findings.next()?;
@@ -199,8 +196,7 @@ fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagno
     Some(Diagnostic { message, ..finding })
 }
 
-/// The finding about an agent whose file gives it no name.
-fn unnamed(parsed: &Parsed, file_name: &str) -> Option<Diagnostic> {
+fn unnamed(parsed: &ParsedAgent, file_name: &str) -> Option<Diagnostic> {
     let is_unnamed = parsed.is_valid() && parsed.agent.name.is_none();
     is_unnamed.then(|| {
         let stem = naming::stem(file_name);

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use grove_catalog::Digest;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, files};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use crate::environment::Environment;
 
-/// The files by path and text.
 type Files = [(&'static str, &'static str)];
 
 const SKILLS: [(&str, &str); 1] = [("grove/SKILL.md", include_str!("../bundled/grove/SKILL.md"))];
@@ -52,17 +51,22 @@ const CHAINS: [(&str, &str); 7] = chain_files![
 ];
 
 /// The folder with what is bundled of a kind, if anything is; written first if this version's is not there yet.
-pub(crate) fn folder(kind: Kind, environment: &Environment) -> Option<Result<PathBuf, FsError>> {
+pub(crate) fn folder(
+    kind: EntryKind,
+    environment: &Environment,
+) -> Option<Result<PathBuf, FsError>> {
     match (kind, &environment.bundled_dir) {
-        (Kind::Skills, Some(folder)) => Some(Ok(folder.clone())),
-        (Kind::Skills, None) => Some(written(environment, &SKILLS)),
-        (Kind::Agents | Kind::Chains, _) if environment.data.starts_with(Environment::NOWHERE) => {
+        (EntryKind::Skills, Some(folder)) => Some(Ok(folder.clone())),
+        (EntryKind::Skills, None) => Some(written(environment, &SKILLS)),
+        (EntryKind::Agents | EntryKind::Chains, _)
+            if environment.data.starts_with(Environment::NOWHERE) =>
+        {
             None
         }
-        (Kind::Agents, _) => Some(written(environment, &AGENTS)),
+        (EntryKind::Agents, _) => Some(written(environment, &AGENTS)),
         // A folder in place of the bundled skills is taken to bring its own workflows.
-        (Kind::Chains, Some(_)) => None,
-        (Kind::Chains, None) => Some(written(environment, &CHAINS)),
+        (EntryKind::Chains, Some(_)) => None,
+        (EntryKind::Chains, None) => Some(written(environment, &CHAINS)),
     }
 }
 
@@ -114,12 +118,12 @@ mod tests {
             .filter_map(|(path, _)| path.strip_suffix(".md"))
             .collect();
         for (path, text) in super::CHAINS {
-            let parsed = chain::parse(text, chain::Format::Json);
+            let parsed = chain::parse(text, chain::ChainFormat::Json);
             assert_eq!(parsed.diagnostics, [], "{path}");
             let chain = &parsed.chain;
             let name = chain.name.as_deref().unwrap_or_default();
             assert_eq!(format!("{name}.chain.json"), path);
-            for task in chain.steps.iter().flat_map(chain::Step::tasks) {
+            for task in chain.steps.iter().flat_map(chain::ChainStep::tasks) {
                 assert!(agents.contains(&&*task.agent), "{path}: {}", task.agent);
                 assert!(task.label.is_some(), "{path}: every child has a name");
                 // Only the person may give the commands.

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use grove_catalog::Digest;
-use grove_catalog::content::{Content, Flags, Packed};
-use grove_fs::cache_file::{self, Cached, CachedBytes};
-use grove_fs::probe_walk::Place;
+use grove_catalog::content::{PackedSkill, SkillContent, SkillFlags};
+use grove_fs::cache_file::{self, CacheRead, CachedBytes};
+use grove_fs::probe_walk::FileLayout;
 use grove_fs::{FileId, Stamp};
-use grove_spec::skill::Parsed;
+use grove_spec::skill::ParsedSkill;
 
 use crate::trusting::FolderCache;
 
@@ -24,35 +24,32 @@ const VERSION: u32 = 8;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
-/// A file's content and when it was read.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct CachedFile {
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
     /// The byte limit it was read under: a larger file was cut or refused by it.
     pub(crate) limit: u64,
-    pub(crate) content: Arc<Content>,
+    pub(crate) content: Arc<SkillContent>,
     /// The place where a walk met it; none before the first walk.
-    pub(crate) met: Option<Met>,
+    pub(crate) walk_place: Option<WalkPlace>,
     /// Its bytes, kept where a last good version may have to be given back.
     pub(crate) text: Option<Arc<[u8]>>,
 }
 
-/// The place where a walk met a file.
 #[derive(Debug, Clone)]
-pub(crate) struct Met {
+pub(crate) struct WalkPlace {
     pub(crate) path: Arc<str>,
-    pub(crate) place: Place,
+    pub(crate) place: FileLayout,
     pub(crate) links: u32,
     pub(crate) through_link: bool,
 }
 
-/// The files of one root.
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
-    memory: Vec<Known>,
+    memory: Vec<CachedFile>,
     /// The index of `memory` by file identity.
-    places: Places,
+    places: InodeIndex,
     /// The files in `memory` that declare children, in order.
     declaring: Vec<usize>,
     disk: Option<DiskCache>,
@@ -70,9 +67,9 @@ impl RootCache {
             ..Self::default()
         };
         match cache_file::read(file, VERSION, MAX_CACHE_BYTES) {
-            Cached::Content(bytes) => cache.disk = DiskCache::new(bytes),
-            Cached::Absent => {}
-            Cached::Damaged => cache.stale = true,
+            CacheRead::Content(bytes) => cache.disk = DiskCache::new(bytes),
+            CacheRead::Absent => {}
+            CacheRead::Damaged => cache.stale = true,
         }
         let was_damaged = cache.stale;
         (cache, was_damaged)
@@ -91,7 +88,7 @@ impl RootCache {
     }
 
     /// The content of a file that has not changed since it was read; the hint says where to look first.
-    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
+    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<CachedFile> {
         if self.memory.is_empty() {
             return self.disk.as_ref()?.get(stamp, hint);
         }
@@ -115,12 +112,10 @@ impl RootCache {
         (known.stamp == *stamp && stamp.settled_before(known.read_at)).then_some(at)
     }
 
-    /// The file at an index of the memory.
-    pub(crate) fn at(&self, place: usize) -> Option<&Known> {
+    pub(crate) fn at(&self, place: usize) -> Option<&CachedFile> {
         self.memory.get(place)
     }
 
-    /// The number of files in memory.
     pub(crate) fn in_memory(&self) -> usize {
         self.memory.len()
     }
@@ -130,7 +125,6 @@ impl RootCache {
         &self.declaring
     }
 
-    /// The number of files that are known.
     fn len(&self) -> usize {
         if self.memory.is_empty() {
             self.disk.as_ref().map_or(0, |disk| disk.count)
@@ -142,9 +136,14 @@ impl RootCache {
     /// Takes what a walk found, in its order, in place of what was known before.
     ///
     /// Some files count as declaring children although they do not say so now: their last good version does.
-    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool, also_declaring: &[usize]) {
+    pub(crate) fn replace(
+        &mut self,
+        all: Vec<CachedFile>,
+        any_read: bool,
+        also_declaring: &[usize],
+    ) {
         let stale = self.stale || any_read || all.len() != self.len();
-        let declares = |known: &Known| {
+        let declares = |known: &CachedFile| {
             let keys = known.content.tree_keys();
             keys.is_some_and(|keys| keys.children.is_some())
         };
@@ -174,7 +173,6 @@ impl RootCache {
     }
 }
 
-/// The file in which a root's cache is kept.
 pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
     let name = Digest::of(root.as_os_str().as_encoded_bytes()).to_string();
     cache
@@ -184,9 +182,9 @@ pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
 
 /// The index of files by identity; made at the first query, which comes when a file is not at the expected place.
 #[derive(Debug, Default)]
-struct Places(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
+struct InodeIndex(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
 
-impl Places {
+impl InodeIndex {
     fn find(&self, all: impl Iterator<Item = FileId>, id: FileId) -> Option<usize> {
         let index = || all.enumerate().map(|(at, id)| (id, at)).collect();
         self.0.get_or_init(index).get(&id).copied()
@@ -235,7 +233,7 @@ const ROW: usize = column::COUNT * 8;
 const RECORD_HEADER: usize = 1 + 16 + 1 + 32 + 4 + 4;
 const NONE: u32 = u32::MAX;
 
-fn encode(all: &[Known]) -> Vec<u8> {
+fn encode(all: &[CachedFile]) -> Vec<u8> {
     let mut rows = Vec::with_capacity(all.len() * ROW);
     let mut records = Vec::with_capacity(all.len() * 512);
     let mut count: u32 = 0;
@@ -272,7 +270,7 @@ fn encode(all: &[Known]) -> Vec<u8> {
     out
 }
 
-fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
+fn encode_record(content: &SkillContent, out: &mut Vec<u8>) -> bool {
     let texts = [content.name(), content.description()];
     out.push(content.flags().to_byte());
     out.extend_from_slice(&content.fingerprint.to_le_bytes());
@@ -302,11 +300,10 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
 #[derive(Debug)]
 struct DiskCache {
     bytes: Arc<Vec<u8>>,
-    /// The start of the content in `bytes`.
     start: usize,
     count: usize,
     /// The rows of the files, by identity.
-    places: Places,
+    places: InodeIndex,
 }
 
 impl DiskCache {
@@ -320,11 +317,11 @@ impl DiskCache {
             bytes: Arc::new(bytes),
             start,
             count,
-            places: Places::default(),
+            places: InodeIndex::default(),
         })
     }
 
-    fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
+    fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<CachedFile> {
         let row = if self.id(*hint) == Some(stamp.id) {
             *hint
         } else {
@@ -346,7 +343,7 @@ impl DiskCache {
             .flatten()
     }
 
-    fn known(&self, row: usize, stamp: &Stamp) -> Option<Known> {
+    fn known(&self, row: usize, stamp: &Stamp) -> Option<CachedFile> {
         let size = self.number(row, column::SIZE)?;
         let times = (
             self.number(row, column::MTIME)?.cast_signed(),
@@ -363,19 +360,19 @@ impl DiskCache {
         let start = self.start + self.count * ROW + (place & 0xffff_ffff) as usize;
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
-        Some(Known {
+        Some(CachedFile {
             stamp: *stamp,
             read_at,
             limit: self.number(row, column::LIMIT)?,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: None,
         })
     }
 
-    fn content(&self, start: usize, end: usize, size: u64) -> Option<Content> {
+    fn content(&self, start: usize, end: usize, size: u64) -> Option<SkillContent> {
         let header = self.bytes.get(start..end)?.get(..RECORD_HEADER)?;
-        let flags = Flags::from_byte(*header.first()?);
+        let flags = SkillFlags::from_byte(*header.first()?);
         let fingerprint = u128::from_le_bytes(header.get(1..17)?.try_into().ok()?);
         let digest = (header.get(17) == Some(&1))
             .then(|| header.get(18..50)?.try_into().ok().map(Digest::from_bytes))
@@ -392,7 +389,7 @@ impl DiskCache {
         };
         let (name, description) = (take(length(50)?)?, take(length(54)?)?);
         let rest = at..end as u32;
-        let packed = Packed {
+        let packed = PackedSkill {
             bytes: Arc::clone(&self.bytes),
             name,
             description,
@@ -400,7 +397,7 @@ impl DiskCache {
             unpack,
             flags,
         };
-        Some(Content::packed(fingerprint, digest, size, packed))
+        Some(SkillContent::packed(fingerprint, digest, size, packed))
     }
 
     fn number(&self, row: usize, column: usize) -> Option<u64> {
@@ -411,7 +408,7 @@ impl DiskCache {
     }
 }
 
-fn unpack(bytes: &[u8]) -> Option<Parsed> {
+fn unpack(bytes: &[u8]) -> Option<ParsedSkill> {
     postcard::from_bytes(bytes).ok()
 }
 
@@ -421,7 +418,7 @@ mod tests {
 
     use super::*;
 
-    fn known(inode: u64, text: &str) -> Known {
+    fn known(inode: u64, text: &str) -> CachedFile {
         let stamp = Stamp {
             id: FileId { device: 1, inode },
             size: text.len() as u64,
@@ -429,18 +426,18 @@ mod tests {
             ctime: 6,
         };
         let digest = inode.is_multiple_of(2).then(|| Digest::of(text.as_bytes()));
-        let content = Content::new(
+        let content = SkillContent::new(
             u128::from(inode) << 70,
             digest,
             stamp.size,
             parse_bytes(text.as_bytes()),
         );
-        Known {
+        CachedFile {
             stamp,
             read_at: 1_000_000_000,
             limit: 7 * inode,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: None,
         }
     }
@@ -449,7 +446,7 @@ mod tests {
     fn what_is_saved_is_found_again_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.bin");
-        let all: Vec<Known> = (0..100)
+        let all: Vec<CachedFile> = (0..100)
             .map(|n| match n % 3 {
                 0 => known(n * 7, &format!("---\nname: n{n}\ndescription: \"x: [y]\"\nmetadata: {{a: {{b: [c]}}}}\n---\n")),
                 1 => known(n * 7, &format!("---\ndescription: d{n}: e\nlicense: MIT\n---\n")),

@@ -18,7 +18,6 @@ const KEPT_INDEX_FILES: usize = 20_000;
 /// A conversation that goes on longer than this without a new catalog is none.
 const READ_FOR: Duration = Duration::from_hours(24 * 7);
 
-/// A record that is larger was not written by us.
 const LARGEST_RECORD: u64 = 16 << 20;
 
 /// The folder for index files unless the caller names another; none without a cache folder.
@@ -75,7 +74,6 @@ pub fn kept_known(environment: &Environment, digest: &str) -> Option<KnownSkills
     KnownSkills::parse(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// Returns true if a file has this text.
 fn has_text(path: &Path, text: &str) -> bool {
     let there = files::read_bounded(path, text.len() as u64);
     there.is_ok_and(|there| there == text.as_bytes())

@@ -3,26 +3,25 @@
 
 use grove_catalog::address;
 use grove_catalog::agents::Agents;
-use grove_catalog::chains::{self, Call, Chains, unknown_agent, unknown_skill};
+use grove_catalog::chains::{self, Chains, StepReference, unknown_agent, unknown_skill};
 use grove_catalog::hosts::FoldersEntered;
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{models, prompt};
-use grove_spec::chain::{self, Format, Parsed, naming};
-use grove_spec::package::Kind;
+use grove_spec::chain::{self, ChainFormat, ParsedChain, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
-use crate::definition_files::{Bounds, DefinitionMemory, FileKind, FoundDefinitions};
+use crate::definition_files::{DefinitionFileKind, DefinitionMemory, FoundDefinitions, ReadBounds};
 use crate::planning;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::world::World;
 
-/// The way chain files are recognised and read.
-pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
+pub(crate) const CHAIN_FILES: DefinitionFileKind<ParsedChain> = DefinitionFileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
     parse: |_, path, bytes, _| {
-        let format = Format::of(path).unwrap_or(Format::Markdown);
+        let format = ChainFormat::of(path).unwrap_or(ChainFormat::Markdown);
         vec![(None, chain::parse_bytes(bytes, format))]
     },
     // The ending says what the file means to be.
@@ -31,24 +30,26 @@ pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     note: |_, _| None,
 };
 
-/// Looks for chains in the roots of a view.
-pub(crate) fn look(
+pub(crate) fn discover(
     world: &World,
-    view: &View,
-    memory: Option<&mut DefinitionMemory<Parsed>>,
-) -> FoundDefinitions<Parsed> {
+    view: &DiscoveryView,
+    memory: Option<&mut DefinitionMemory<ParsedChain>>,
+) -> FoundDefinitions<ParsedChain> {
     let limits = &world.definition_settings(view).settings.limits;
-    let bounds = Bounds {
+    let bounds = ReadBounds {
         max_bytes: limits.file_bytes.value,
         max_depth: limits.group_depth.count(),
         folders: FoldersEntered::Grove,
     };
-    let plan = planning::plan(Kind::Chains, world, view);
-    CHAIN_FILES.look(plan, bounds, |_| false, memory)
+    let plan = planning::plan(EntryKind::Chains, world, view);
+    CHAIN_FILES.discover(plan, bounds, |_| false, memory)
 }
 
-/// Decides the state of every chain that was found.
-pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed>) -> Chains {
+pub(crate) fn resolve(
+    world: &World,
+    view: &DiscoveryView,
+    found: FoundDefinitions<ParsedChain>,
+) -> Chains {
     let (planned, candidates, _, of_roots) = found.into_parts();
     let mut diagnostics = world.definition_settings(view).diagnostics.clone();
     diagnostics.extend(of_roots);
@@ -61,13 +62,13 @@ pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed
 
 /// The source that a finding about no chain belongs to: the source of the root that its file lies in; otherwise the
 /// project if the file is in it, and the user if it is anywhere else.
-pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> Source {
+pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> RootSource {
     let Some(file) = &finding.file else {
         let is_of_project = finding.code == Code::ProjectUntrusted;
         return if is_of_project {
-            Source::Project
+            RootSource::Project
         } else {
-            Source::User
+            RootSource::User
         };
     };
     let around = chains.roots.iter();
@@ -77,8 +78,8 @@ pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> Source
     let mut folders = project.root.iter().chain(&project.folders);
     match nearest {
         Some(root) => root.source,
-        None if folders.any(|folder| file.starts_with(folder)) => Source::Project,
-        None => Source::User,
+        None if folders.any(|folder| file.starts_with(folder)) => RootSource::Project,
+        None => RootSource::User,
     }
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn check_calls(chains: &mut Chains, agents: &Agents, skills: &Snapsho
     let models = agents.all.iter();
     let models = models.filter_map(|agent| agent.file()?.model.as_deref());
     chains.check_calls(|call| match call {
-        Call::Agent(name) => match agents.find(name) {
+        StepReference::Agent(name) => match agents.find(name) {
             Ok(at) => {
                 let agent = agents.all.get(at);
                 let usable = agent.is_some_and(|agent| agent.state.is_offered());
@@ -95,7 +96,7 @@ pub(crate) fn check_calls(chains: &mut Chains, agents: &Agents, skills: &Snapsho
             }
             Err(near) => Some(unknown_agent(name, &near)),
         },
-        Call::Skill(name) => {
+        StepReference::Skill(name) => {
             let chosen = prompt::choose(skills, &[name.to_owned()]);
             let names = skills.skills.iter().map(Skill::name);
             let is_missing = chosen.skills.is_empty();
@@ -106,6 +107,6 @@ pub(crate) fn check_calls(chains: &mut Chains, agents: &Agents, skills: &Snapsho
                 None => unknown_skill(name, &address::near_names(names, name)),
             })
         }
-        Call::Model(name) => models::unknown(name, models.clone()),
+        StepReference::Model(name) => models::unknown(name, models.clone()),
     });
 }

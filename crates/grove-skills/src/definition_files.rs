@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::definitions::{Candidate, Content, Defined, Definition};
+use grove_catalog::definitions::{Defined, Definition, DefinitionCandidate, DefinitionContent};
 use grove_catalog::hosts::FoldersEntered;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::Stamp;
-use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
-use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
+use grove_fs::document_walk::{self, DocumentOptions, DocumentReader, Documents, WalkedDocument};
+use grove_fs::probe_walk::{LimitsHit, LinkRule, WalkProblem, WalkTrouble};
 use grove_fs::stamp::now;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::NamedFiles;
 use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{counted, first_names};
@@ -20,14 +20,11 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::loading::unopened;
 use crate::named_files;
-use crate::planning::{Plan, PlannedRoot};
+use crate::planning::{PlannedRoot, RootPlan};
 use crate::troubles;
 
-/// Files of one kind that are read in one root.
 const MAX_FILES: usize = 2_000;
-/// Folders that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
-/// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
 /// Folders that hold something else.
@@ -35,42 +32,34 @@ const NEVER: [&str; 2] = ["node_modules", "skills"];
 /// The entries that make a folder a skill or a project of its own.
 const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 
-/// The way files of one kind are recognised and read.
-pub(crate) struct FileKind<P> {
-    /// The noun for what a file defines.
+pub(crate) struct DefinitionFileKind<P> {
     pub(crate) noun: &'static str,
-    /// The test of file names, by the format of a root's files.
-    pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
+    pub(crate) wanted: fn(AgentFormat) -> fn(&str) -> bool,
     /// The definitions in a file of this path; each has a name where a file may define several. The last argument is
     /// the files that it names.
-    pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
+    pub(crate) parse: fn(AgentFormat, &str, &[u8], &NamedFiles) -> InFile<P>,
     /// Returns true if a file is meant as a definition; the flag is set for the folder that hosts share.
-    pub(crate) counts: fn(&DefinitionFile<P>, Format, bool) -> bool,
+    pub(crate) counts: fn(&DefinitionFile<P>, AgentFormat, bool) -> bool,
     /// The finding about a file that does not count; the flag is as above.
     pub(crate) left_out: fn(&DefinitionFile<P>, bool) -> Option<Diagnostic>,
-    /// The finding that the file's name gives rise to.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
 
-/// The definitions in a file, with a name where it may hold several.
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
 /// A file of a kind as a walk gives it.
-pub(crate) type DefinitionFile<P> = Document<Arc<FileContent<P>>>;
+pub(crate) type DefinitionFile<P> = WalkedDocument<Arc<DefinitionFileContent<P>>>;
 
-/// The content of one file.
 #[derive(Debug, Clone)]
-pub(crate) struct FileContent<P> {
+pub(crate) struct DefinitionFileContent<P> {
     digest: Digest,
     size: u64,
     pub(crate) found: InFile<P>,
-    /// The files that it names.
     named: NamedFiles,
 }
 
-/// The bounds on reading a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ReadBounds {
     pub(crate) max_bytes: u64,
     pub(crate) max_depth: usize,
     pub(crate) folders: FoldersEntered,
@@ -79,47 +68,39 @@ pub(crate) struct Bounds {
 /// The roots of one kind and the definitions in them; the content of roots is shared.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundDefinitions<P> {
-    /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// The definitions of each root.
     pub(crate) roots: Vec<Arc<DefinitionsOfRoot<P>>>,
-    /// The findings made while choosing the roots.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// A file as it was seen.
-pub(crate) struct SeenFile {
-    /// Its path from the root.
+pub(crate) struct SeenDefinitionFile {
     pub(crate) path: String,
     pub(crate) digest: Digest,
     pub(crate) findings: Vec<String>,
 }
 
-/// The definitions of one root.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
     /// The candidates, each with root number zero: a root does not know its place among other roots.
-    candidates: Vec<Candidate<P>>,
+    candidates: Vec<DefinitionCandidate<P>>,
     /// Files that settings name as the rest of what they define.
     named: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The memory of a library that looks again and again: the files of one kind.
+/// The memory of a library that discovers again and again: the files of one kind.
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
-    roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
+    roots: BTreeMap<(PathBuf, bool), DefinitionRootMemory<P>>,
     /// The roots that were looked in, those that are not there included.
     planned: Vec<PathBuf>,
 }
 
 impl<P> DefinitionMemory<P> {
-    /// The roots, also those that are not there.
     pub(crate) fn roots(&self) -> &[PathBuf] {
         &self.planned
     }
 
-    /// The folders that were looked in.
     pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.roots.iter().flat_map(|((root, _), known)| {
             let below = known.folders.iter();
@@ -148,44 +129,41 @@ impl<P> Default for DefinitionMemory<P> {
     }
 }
 
-/// The memory of one root.
 #[derive(Debug)]
-struct RootMemory<P> {
+struct DefinitionRootMemory<P> {
     /// The files by path, in the version that was read.
-    files: BTreeMap<String, KnownFile<P>>,
+    files: BTreeMap<String, KnownDefinitionFile<P>>,
     /// The way it was looked at; `problems` and `limits` were in the way.
-    look: RootLook,
-    problems: Vec<Problem>,
+    options: RootReadOptions,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
-    /// The folders that were opened, by path below the root.
     folders: Vec<String>,
     found: Arc<DefinitionsOfRoot<P>>,
 }
 
 #[derive(Debug)]
-struct KnownFile<P> {
+struct KnownDefinitionFile<P> {
     stamp: Stamp,
     read_at: i64,
-    content: Arc<FileContent<P>>,
+    content: Arc<DefinitionFileContent<P>>,
 }
 
-/// The way a root is looked at.
 #[derive(Debug, Clone, PartialEq)]
-struct RootLook {
+struct RootReadOptions {
     planned: PlannedRoot,
     /// Roots in it that are looked at by themselves.
     inner: Vec<String>,
     is_shared: bool,
-    bounds: Bounds,
+    bounds: ReadBounds,
 }
 
-impl<P: Definition + Clone + Send + Sync> FileKind<P> {
+impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is any other that
     /// `is_shared` names. Files that are remembered are not read again.
-    pub(crate) fn look(
+    pub(crate) fn discover(
         &self,
-        plan: Plan,
-        bounds: Bounds,
+        plan: RootPlan,
+        bounds: ReadBounds,
         is_shared: impl Fn(&PlannedRoot) -> bool,
         mut memory: Option<&mut DefinitionMemory<P>>,
     ) -> FoundDefinitions<P> {
@@ -200,7 +178,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let mut roots = Vec::with_capacity(planned.len());
         for planned in &planned {
             let inner = roots_in(planned, &all);
-            let look = RootLook {
+            let options = RootReadOptions {
                 is_shared: !inner.is_empty() || is_shared(planned),
                 planned: planned.clone(),
                 inner,
@@ -208,7 +186,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             };
             let key = (planned.root.path.clone(), planned.files.is_some());
             let last = known.as_mut().and_then(|known| known.remove(&key));
-            let (found, remembered) = self.look_in_root(look, last, memory.is_some());
+            let (found, remembered) = self.discover_in_root(options, last, memory.is_some());
             roots.push(found);
             if let (Some(memory), Some(root)) = (memory.as_deref_mut(), remembered) {
                 memory.roots.insert(key, root);
@@ -228,19 +206,19 @@ impl<P: Clone> FoundDefinitions<P> {
         self,
     ) -> (
         Vec<PlannedRoot>,
-        Vec<Candidate<P>>,
+        Vec<DefinitionCandidate<P>>,
         Vec<PathBuf>,
         Vec<Diagnostic>,
     ) {
         let mut diagnostics = self.diagnostics;
         let (mut candidates, mut named) = (Vec::new(), Vec::new());
         for (root, found) in self.roots.into_iter().enumerate() {
-            // Only a library that looks again keeps what was found; then it has to be copied.
+            // Only a library that discovers again keeps what was found; then it has to be copied.
             let found = Arc::try_unwrap(found).unwrap_or_else(|found| (*found).clone());
             diagnostics.extend(found.diagnostics);
             named.extend(found.named);
             let of_root = found.candidates.into_iter();
-            candidates.extend(of_root.map(|candidate| Candidate { root, ..candidate }));
+            candidates.extend(of_root.map(|candidate| DefinitionCandidate { root, ..candidate }));
         }
         (self.planned, candidates, named, diagnostics)
     }
@@ -268,27 +246,26 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
         .collect()
 }
 
-impl<P: Definition + Clone + Send + Sync> FileKind<P> {
-    /// The files of one root, for a record of what was seen, with the result of `findings` for each.
+impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
         inner: &[String],
-        bounds: &Bounds,
+        bounds: &ReadBounds,
         findings: fn(&P) -> Vec<String>,
-    ) -> Vec<SeenFile> {
-        let look = RootLook {
+    ) -> Vec<SeenDefinitionFile> {
+        let options = RootReadOptions {
             planned: planned.clone(),
             inner: inner.to_vec(),
             is_shared: !inner.is_empty(),
             bounds: *bounds,
         };
-        let (found, _) = self.look_in_root(look, None, false);
+        let (found, _) = self.discover_in_root(options, None, false);
         let mut seen = Vec::new();
         for candidate in &found.candidates {
             if let Ok(content) = &candidate.content {
                 let files = content.files(&candidate.path);
-                seen.extend(files.map(|(path, digest)| SeenFile {
+                seen.extend(files.map(|(path, digest)| SeenDefinitionFile {
                     path: path.to_owned(),
                     digest: *digest,
                     findings: findings(&content.parsed),
@@ -298,11 +275,10 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         seen
     }
 
-    /// The finding that a project's definitions are not used.
     pub(crate) fn untrusted(&self, all: &[Defined<P>]) -> Option<Diagnostic> {
         let untrusted = all
             .iter()
-            .filter(|defined| defined.state == State::Untrusted);
+            .filter(|defined| defined.state == EntryState::Untrusted);
         let untrusted = untrusted.count();
         let verb = if untrusted == 1 { "is" } else { "are" };
         let message = format!(
@@ -313,31 +289,31 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     }
 
     /// Looks in one root; gives back what was found the last time if nothing changed, and what is to be remembered.
-    fn look_in_root(
+    fn discover_in_root(
         &self,
-        look: RootLook,
-        last: Option<RootMemory<P>>,
+        root_options: RootReadOptions,
+        last: Option<DefinitionRootMemory<P>>,
         remembers: bool,
-    ) -> (Arc<DefinitionsOfRoot<P>>, Option<RootMemory<P>>) {
-        let planned = &look.planned;
+    ) -> (Arc<DefinitionsOfRoot<P>>, Option<DefinitionRootMemory<P>>) {
+        let planned = &root_options.planned;
         let path = &planned.root.path;
-        let not_in: Vec<&str> = look.inner.iter().map(String::as_str).collect();
-        let (never, foreign): (&[&str], &[&str]) = match look.bounds.folders {
+        let not_in: Vec<&str> = root_options.inner.iter().map(String::as_str).collect();
+        let (never, foreign): (&[&str], &[&str]) = match root_options.bounds.folders {
             FoldersEntered::Grove => (&NEVER, &FOREIGN),
             FoldersEntered::Visible | FoldersEntered::All => (&[], &[]),
         };
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
-            hidden: look.bounds.folders == FoldersEntered::All,
+            hidden: root_options.bounds.folders == FoldersEntered::All,
             never,
             foreign,
             not_in: &not_in,
-            max_depth: look.bounds.max_depth,
+            max_depth: root_options.bounds.max_depth,
             max_folders: MAX_FOLDERS,
             max_entries: MAX_ENTRIES,
             max_files: MAX_FILES,
-            max_bytes: look.bounds.max_bytes,
+            max_bytes: root_options.bounds.max_bytes,
         };
         let reader = ContentReader {
             kind: self,
@@ -362,13 +338,13 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         };
         if last
             .as_ref()
-            .is_some_and(|last| last.is_met_again(&look, &walk))
+            .is_some_and(|last| last.is_met_again(&root_options, &walk))
             && let Some(last) = last
         {
             let folders = walk.folders;
             return (
                 Arc::clone(&last.found),
-                Some(RootMemory { folders, ..last }),
+                Some(DefinitionRootMemory { folders, ..last }),
             );
         }
         let files = remembers.then(|| known_files(&walk, last.as_ref(), read_at));
@@ -382,12 +358,12 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             .iter()
             .map(|problem| troubles::problem(path, problem))
             .collect();
-        diagnostics.extend(self.limits_said(path, &limits, &options));
+        diagnostics.extend(self.limit_findings(path, &limits, &options));
         let (found, left_out): (Vec<_>, Vec<_>) = found
             .into_iter()
-            .partition(|document| (self.counts)(document, planned.format, look.is_shared));
+            .partition(|document| (self.counts)(document, planned.format, root_options.is_shared));
         diagnostics.extend(left_out.iter().filter_map(|document| {
-            let finding = (self.left_out)(document, look.is_shared)?;
+            let finding = (self.left_out)(document, root_options.is_shared)?;
             Some(finding.in_file(&path.join(&document.path)))
         }));
         let read = found.iter().filter_map(|it| it.content.as_ref().ok());
@@ -402,9 +378,9 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             named,
             diagnostics,
         });
-        let memory = files.map(|files| RootMemory {
+        let memory = files.map(|files| DefinitionRootMemory {
             files,
-            look,
+            options: root_options,
             problems,
             limits,
             folders,
@@ -416,40 +392,41 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     fn candidates(
         &self,
         document: DefinitionFile<P>,
-        links: Links,
+        links: LinkRule,
         max_bytes: u64,
-    ) -> Vec<Candidate<P>> {
+    ) -> Vec<DefinitionCandidate<P>> {
         let mut diagnostics = Vec::new();
-        if links == Links::Contain && document.links > 1 {
+        if links == LinkRule::Contain && document.links > 1 {
             let message = format!("the file has {} hard links", document.links);
             diagnostics.push(Diagnostic::new(Code::HardLink, message));
         }
         let file_name = document.path.rsplit('/').next().unwrap_or_default();
-        let candidate = |member: Option<String>, content: Result<Content<P>, Diagnostic>| {
-            let mut diagnostics = diagnostics.clone();
-            if let Ok(content) = &content {
-                diagnostics.extend((self.note)(&content.parsed, file_name));
-            }
-            Candidate {
-                root: 0,
-                path: document.path.clone(),
-                member,
-                file: document.stamp.map(|it| (it.id.device, it.id.inode)),
-                content,
-                diagnostics,
-            }
-        };
+        let candidate =
+            |member: Option<String>, content: Result<DefinitionContent<P>, Diagnostic>| {
+                let mut diagnostics = diagnostics.clone();
+                if let Ok(content) = &content {
+                    diagnostics.extend((self.note)(&content.parsed, file_name));
+                }
+                DefinitionCandidate {
+                    root: 0,
+                    path: document.path.clone(),
+                    member,
+                    file: document.stamp.map(|it| (it.id.device, it.id.inode)),
+                    content,
+                    diagnostics,
+                }
+            };
         let content = match document.content {
             Ok(content) => content,
             Err(trouble) => {
                 let finding = match trouble {
-                    Trouble::TooLarge(size) => too_large(size, max_bytes),
+                    WalkTrouble::TooLarge(size) => too_large(size, max_bytes),
                     other => troubles::describe(file_name, &other),
                 };
                 return vec![candidate(None, Err(finding))];
             }
         };
-        let FileContent {
+        let DefinitionFileContent {
             digest,
             size,
             found,
@@ -458,7 +435,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let one = |(member, parsed): (Option<String>, P)| {
             let written = parsed.named_file();
             let rest = written.and_then(|written| named_files::rest(digest, &named, written));
-            let content = Content {
+            let content = DefinitionContent {
                 digest: named_files::digest(digest, rest.as_ref()),
                 size,
                 rest,
@@ -469,7 +446,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         found.into_iter().map(one).collect()
     }
 
-    fn limits_said(
+    fn limit_findings(
         &self,
         root: &Path,
         hit: &LimitsHit,
@@ -496,19 +473,18 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
                 names(&hit.entries)
             ),
         ];
-        troubles::said_of_limits(root, hit, beyond)
+        troubles::limit_findings(root, hit, beyond)
     }
 }
 
-/// Reads the files of one root, but for those that are known.
 struct ContentReader<'a, P> {
-    kind: &'a FileKind<P>,
+    kind: &'a DefinitionFileKind<P>,
     planned: &'a PlannedRoot,
-    known: Option<&'a BTreeMap<String, KnownFile<P>>>,
+    known: Option<&'a BTreeMap<String, KnownDefinitionFile<P>>>,
 }
 
 impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
-    type Item = Arc<FileContent<P>>;
+    type Item = Arc<DefinitionFileContent<P>>;
 
     fn knows_any(&self) -> bool {
         self.known.is_some_and(|known| !known.is_empty())
@@ -531,7 +507,7 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
         if let Some(known) = same {
             return Arc::clone(&known.content);
         }
-        Arc::new(FileContent {
+        Arc::new(DefinitionFileContent {
             digest,
             size: bytes.len() as u64,
             found: (self.kind.parse)(self.planned.format, path, bytes, &named),
@@ -540,9 +516,13 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
     }
 }
 
-impl<P> RootMemory<P> {
+impl<P> DefinitionRootMemory<P> {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
-    fn is_met_again(&self, look: &RootLook, walk: &Documents<Arc<FileContent<P>>>) -> bool {
+    fn is_met_again(
+        &self,
+        options: &RootReadOptions,
+        walk: &Documents<Arc<DefinitionFileContent<P>>>,
+    ) -> bool {
         let is_known = |document: &DefinitionFile<P>| {
             let known = self.files.get(&document.path);
             known.is_some_and(|known| {
@@ -551,7 +531,7 @@ impl<P> RootMemory<P> {
                     && document.stamp == Some(known.stamp)
             })
         };
-        self.look == *look
+        self.options == *options
             && self.problems == walk.problems
             && self.limits == walk.limits
             && self.files.len() == walk.found.len()
@@ -559,18 +539,17 @@ impl<P> RootMemory<P> {
     }
 }
 
-/// The files that a walk met, to be remembered.
 fn known_files<P>(
-    walk: &Documents<Arc<FileContent<P>>>,
-    last: Option<&RootMemory<P>>,
+    walk: &Documents<Arc<DefinitionFileContent<P>>>,
+    last: Option<&DefinitionRootMemory<P>>,
     read_at: i64,
-) -> BTreeMap<String, KnownFile<P>> {
+) -> BTreeMap<String, KnownDefinitionFile<P>> {
     let known = |document: &DefinitionFile<P>| {
         let content = document.content.as_ref().ok()?;
         let stamp = document.stamp?;
         let before = last.and_then(|last| last.files.get(&document.path));
         let before = before.filter(|it| it.stamp == stamp && Arc::ptr_eq(&it.content, content));
-        let file = KnownFile {
+        let file = KnownDefinitionFile {
             stamp,
             read_at: before.map_or(read_at, |before| before.read_at),
             content: Arc::clone(content),
@@ -581,7 +560,11 @@ fn known_files<P>(
 }
 
 /// Returns true if bytes are those that a definition of a root was read from, with all files that they name.
-pub(crate) fn is_unchanged<P>(planned: &PlannedRoot, content: &Content<P>, bytes: &[u8]) -> bool {
+pub(crate) fn is_unchanged<P>(
+    planned: &PlannedRoot,
+    content: &DefinitionContent<P>,
+    bytes: &[u8],
+) -> bool {
     let named = named_files::read(planned, bytes);
     let own = named_files::own_digest(planned, bytes, &named);
     let rest = content.rest.as_ref();

@@ -1,14 +1,14 @@
 //! Activating, expanding and collapsing on real files, with a session file or without.
 //!
 //! ```no_run
-//! use grove_skills::disclosure::{Call, Disclosure};
-//! use grove_skills::{Environment, Library, LookAgain as _, Request};
+//! use grove_skills::disclosure::{SkillCall, Disclosure};
+//! use grove_skills::{Environment, Library, Rediscover as _, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
 //! let session = std::path::Path::new("/home/me/conversation.json");
-//! let call = Call::of("pdf");
-//! match library.look_until_steady(|look| Disclosure::new(look, Some(session)).activate(&call)) {
+//! let call = SkillCall::of("pdf");
+//! match library.discover_until_fresh(|discovery| Disclosure::new(discovery, Some(session)).activate(&call)) {
 //!     Ok(activated) => println!("{}", activated.text),
 //!     Err(error) => eprintln!("{error}"),
 //! }
@@ -20,20 +20,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::disclosure::{
-    Activating, Caller, Cause, Child, Collapsing, Expansion, Frozen, MAX_FILLED, MAX_KEPT,
-    Material, Node, Prepared, Refusal, Resources, Session, Target, Unprepared, already_open,
+    ActivateOutcome, ActivationInput, CollapseOutcome, DisclosureNode, DisclosureRefusal,
+    DisclosureSession, DisclosureTarget, ExpandOutcome, FrozenInputs, ListedChild, MAX_FILLED,
+    MAX_KEPT, NotPrepared, PreparedSkill, SessionFull, SkillCaller, SkillResources, already_open,
     expansion_text, list_children, prepare, resolve,
 };
-use grove_catalog::root::{Root, Source};
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
-use crate::library::{Look, Unsteady};
-use crate::request::View;
+use crate::library::{Discovery, StaleRead};
+use crate::request::DiscoveryView;
 use crate::resources::twin_findings;
 use crate::session_file::{self, SessionFileError};
 use crate::troubles::file_error;
@@ -44,7 +45,7 @@ const MAX_ARGUMENTS: usize = 100_000;
 
 /// A call for a skill or group.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct SkillCall<'a> {
     /// A name, id, address or group; or `/name` as a person's call.
     pub typed: &'a str,
     /// The arguments, word by word.
@@ -53,7 +54,7 @@ pub struct Call<'a> {
     pub again: bool,
 }
 
-impl<'a> Call<'a> {
+impl<'a> SkillCall<'a> {
     /// A call without arguments.
     pub const fn of(typed: &'a str) -> Self {
         Self {
@@ -66,11 +67,11 @@ impl<'a> Call<'a> {
 
 /// The result of an activation.
 #[derive(Debug)]
-pub struct Activated {
+pub struct ActivationResult {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was activated.
-    pub node: Node,
+    pub node: DisclosureNode,
     /// The text that a model reads.
     pub text: String,
     /// The mark around the body; none for a group.
@@ -78,9 +79,9 @@ pub struct Activated {
     /// The skill's or the group's folder.
     pub folder: PathBuf,
     /// The files beside the skill's own.
-    pub resources: Resources,
+    pub resources: SkillResources,
     /// Its children, which take its place in the catalog, as far as they are listed.
-    pub children: Vec<Child>,
+    pub children: Vec<ListedChild>,
     /// The number of children that are not listed.
     pub more_children: usize,
     /// Set if the text only stands for one that was given before.
@@ -91,15 +92,15 @@ pub struct Activated {
 
 /// The result of an expansion.
 #[derive(Debug)]
-pub struct Expanded {
+pub struct ExpansionResult {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was expanded.
-    pub node: Node,
+    pub node: DisclosureNode,
     /// The change to the session.
-    pub expansion: Expansion,
+    pub expansion: ExpandOutcome,
     /// Its children, which take its place in the catalog, as far as they are listed.
-    pub children: Vec<Child>,
+    pub children: Vec<ListedChild>,
     /// The number of children that are not listed.
     pub more_children: usize,
     /// The text that a model reads: the children, and the location of the skill whose text holds for all of them.
@@ -112,7 +113,7 @@ pub struct Expanded {
 
 /// The result of a collapse.
 #[derive(Debug)]
-pub struct Collapsed {
+pub struct CollapseResult {
     /// The key of the collapsed node.
     pub key: String,
     /// Set if it was expanded before.
@@ -130,19 +131,19 @@ pub enum DisclosureError {
         /// The snapshot that was looked at.
         snapshot: Arc<Snapshot>,
         /// The reason for the refusal.
-        refusal: Refusal,
+        refusal: DisclosureRefusal,
     },
     /// It has nothing below it.
     #[error("`{0}` has nothing below it")]
     Leaf(String),
     /// The file is not the one that was looked at.
     #[error("{} changed while it was read", .0.display())]
-    Unsteady(PathBuf),
+    FileChanged(PathBuf),
     /// The arguments are too long.
     #[error("the arguments have {0} bytes, more than {MAX_ARGUMENTS}")]
     Arguments(usize),
     /// With arguments put in, the text is too long.
-    #[error("`{name}` would have more than {MAX_FILLED} characters with what it puts in")]
+    #[error("`{name}` would have more than {MAX_FILLED} characters with its arguments filled in")]
     Filled {
         /// The name of the skill.
         name: String,
@@ -166,23 +167,22 @@ pub enum DisclosureError {
     Files(#[from] grove_fs::FsError),
 }
 
-impl Unsteady for DisclosureError {
-    fn is_unsteady(&self) -> bool {
-        matches!(self, Self::Unsteady(_))
+impl StaleRead for DisclosureError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::FileChanged(_))
     }
 }
 
-/// One conversation about what a look gave.
+/// One conversation about what a discovery gave.
 #[derive(Debug)]
 pub struct Disclosure<'a> {
-    look: &'a Look,
+    discovery: &'a Discovery,
     session: SessionPlace<'a>,
 }
 
 /// A session in memory; it begins with the first call.
-pub type SessionCell = Mutex<Option<Session>>;
+pub type SessionCell = Mutex<Option<DisclosureSession>>;
 
-/// The place where a conversation is remembered.
 #[derive(Debug, Clone, Copy)]
 enum SessionPlace<'a> {
     Nowhere,
@@ -192,34 +192,34 @@ enum SessionPlace<'a> {
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
-    pub fn new(look: &'a Look, session: Option<&'a Path>) -> Self {
+    pub fn new(discovery: &'a Discovery, session: Option<&'a Path>) -> Self {
         let session = session.map_or(SessionPlace::Nowhere, SessionPlace::File);
-        Self { look, session }
+        Self { discovery, session }
     }
 
     /// A conversation that is remembered as long as the caller keeps the cell.
-    pub fn in_memory(look: &'a Look, session: &'a SessionCell) -> Self {
+    pub fn in_memory(discovery: &'a Discovery, session: &'a SessionCell) -> Self {
         let session = SessionPlace::Memory(session);
-        Self { look, session }
+        Self { discovery, session }
     }
 
-    /// Activates a skill or group. A file that changed since the look is an error, and another look may help.
-    pub fn activate(&self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+    /// Activates a skill or group. A file that changed since the discovery is an error, and another discovery may help.
+    pub fn activate(&self, call: &SkillCall<'_>) -> Result<ActivationResult, DisclosureError> {
+        let snapshot = &self.discovery.snapshot;
         let target = target(snapshot, call.typed)?;
         let length = call.words.iter().map(String::len).sum();
         if length > MAX_ARGUMENTS {
             return Err(DisclosureError::Arguments(length));
         }
         match target.node {
-            Node::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
-            group @ Node::Group(_) => self.activate_group(snapshot, group, call),
+            DisclosureNode::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
+            group @ DisclosureNode::Group(_) => self.activate_group(snapshot, group, call),
         }
     }
 
     /// Puts a node's children in its place.
-    pub fn expand(&self, typed: &str) -> Result<Expanded, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+    pub fn expand(&self, typed: &str) -> Result<ExpansionResult, DisclosureError> {
+        let snapshot = &self.discovery.snapshot;
         let target = target(snapshot, typed)?;
         self.expand_node(snapshot, target.node)
     }
@@ -227,16 +227,16 @@ impl<'a> Disclosure<'a> {
     /// Puts a node back in its children's place.
     ///
     /// A key of the session is taken as it is: its node may be gone.
-    pub fn collapse(&self, typed: &str) -> Result<Collapsed, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+    pub fn collapse(&self, typed: &str) -> Result<CollapseResult, DisclosureError> {
+        let snapshot = &self.discovery.snapshot;
         let (done, _) = self.with_session(snapshot, |session| {
             let key = if session.expanded().iter().any(|key| key == typed) {
                 typed.to_owned()
             } else {
                 target(snapshot, typed)?.node.key(snapshot)
             };
-            let was_expanded = session.collapse(&key) == Collapsing::Collapsed;
-            Ok(Collapsed {
+            let was_expanded = session.collapse(&key) == CollapseOutcome::Collapsed;
+            Ok(CollapseResult {
                 key,
                 was_expanded,
                 expanded: session.expanded().to_vec(),
@@ -248,45 +248,45 @@ impl<'a> Disclosure<'a> {
     /// Returns true if the folder of a project whose changes are followed is still the one that was granted.
     fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let is_followed = |root: &&Root| {
-            let is_own = self.look.request.view == View::Own;
-            is_own && root.source == Source::Project && root.trust == Trust::Trusted
+            let is_own = self.discovery.request.view == DiscoveryView::Own;
+            is_own && root.source == RootSource::Project && root.trust == RootTrust::Trusted
         };
         let root = snapshot.root_of(skill).filter(is_followed);
-        root.is_none_or(|root| self.look.world.trust_of(&root.path).grant.is_some())
+        root.is_none_or(|root| self.discovery.world.trust_of(&root.path).grant.is_some())
     }
 
     fn activate_skill(
         &self,
         snapshot: &Arc<Snapshot>,
         at: usize,
-        caller: Caller,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
-        let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
-        let location = Node::Skill(at).location(snapshot);
+        caller: SkillCaller,
+        call: &SkillCall<'_>,
+    ) -> Result<ActivationResult, DisclosureError> {
+        let unsteady = |location: &Path| DisclosureError::FileChanged(location.to_path_buf());
+        let location = DisclosureNode::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
-        let source = self.look.sources.skills.read_text(skill);
+        let source = self.discovery.sources.skills.read_text(skill);
         let source = source.ok_or_else(|| unsteady(&location))?;
         let body = source.get(skill.content.parsed().body_offset..);
         let body = body.ok_or_else(|| unsteady(&location))?;
         // The text leads to the files beside it, so they have to be what was trusted as well.
-        let files = &self.look.sources.skills;
+        let files = &self.discovery.sources.skills;
         if !files.folder_is_as_judged(snapshot, skill) || !self.is_still_granted(snapshot, skill) {
             return Err(unsteady(&location));
         }
         let (resources, mut diagnostics) = self.resources(snapshot, at);
         let asked = call.typed.strip_prefix('/').unwrap_or(call.typed);
         diagnostics.extend(snapshot.entries().stand_in_findings(at, asked));
-        let material = Material {
+        let material = ActivationInput {
             body,
             resources: &resources,
             words: call.words,
             caller,
-            home: self.look.world.environment.home.as_deref(),
+            home: self.discovery.world.environment.home.as_deref(),
         };
         let prepared = prepare(snapshot, at, &material).map_err(|why| match why {
-            Unprepared::NoSkill => unsteady(&location),
-            Unprepared::TooLong => DisclosureError::Filled {
+            NotPrepared::NoSkill => unsteady(&location),
+            NotPrepared::TooLong => DisclosureError::Filled {
                 name: one_line(skill.name()),
                 location: location.clone(),
             },
@@ -302,14 +302,14 @@ impl<'a> Disclosure<'a> {
         let (done, findings) =
             self.with_session(snapshot, |session| enter(&prepared, snapshot, session))?;
         diagnostics.extend(findings);
-        let already_active = done == Activating::Already && !call.again;
+        let already_active = done == ActivateOutcome::Already && !call.again;
         if !already_active {
-            let environment = &self.look.world.environment;
+            let environment = &self.discovery.world.environment;
             diagnostics.extend(usage::remember(environment, &location, seconds()));
         }
-        Ok(Activated {
+        Ok(ActivationResult {
             snapshot: Arc::clone(snapshot),
-            node: Node::Skill(at),
+            node: DisclosureNode::Skill(at),
             text: if already_active {
                 prepared.already_active()
             } else {
@@ -329,11 +329,11 @@ impl<'a> Disclosure<'a> {
     fn activate_group(
         &self,
         snapshot: &Arc<Snapshot>,
-        group: Node,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
+        group: DisclosureNode,
+        call: &SkillCall<'_>,
+    ) -> Result<ActivationResult, DisclosureError> {
         let expanded = self.expand_node(snapshot, group)?;
-        let already_active = expanded.expansion == Expansion::Already && !call.again;
+        let already_active = expanded.expansion == ExpandOutcome::Already && !call.again;
         let mut diagnostics = expanded.diagnostics;
         if !call.words.is_empty() {
             diagnostics.push(Diagnostic::new(
@@ -344,7 +344,7 @@ impl<'a> Disclosure<'a> {
                 ),
             ));
         }
-        Ok(Activated {
+        Ok(ActivationResult {
             snapshot: expanded.snapshot,
             folder: expanded.node.location(snapshot),
             text: if already_active {
@@ -354,7 +354,7 @@ impl<'a> Disclosure<'a> {
             },
             node: expanded.node,
             boundary: None,
-            resources: Resources::default(),
+            resources: SkillResources::default(),
             children: expanded.children,
             more_children: expanded.more_children,
             already_active,
@@ -362,15 +362,15 @@ impl<'a> Disclosure<'a> {
         })
     }
 
-    fn resources(&self, snapshot: &Snapshot, at: usize) -> (Resources, Vec<Diagnostic>) {
+    fn resources(&self, snapshot: &Snapshot, at: usize) -> (SkillResources, Vec<Diagnostic>) {
         let Some(skill) = snapshot.skills.get(at) else {
             return Default::default();
         };
-        match self.look.sources.skills.resources(snapshot, skill) {
+        match self.discovery.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
                 let location = snapshot.location(&skill.place);
                 let findings = twin_findings(&found.names, &location);
-                let resources = Resources {
+                let resources = SkillResources {
                     names: found.names,
                     more: found.not_seen,
                     uncounted: found.uncounted,
@@ -380,7 +380,7 @@ impl<'a> Disclosure<'a> {
             }
             Err(error) => {
                 let finding = file_error(Code::Unreadable, &error);
-                (Resources::default(), vec![finding])
+                (SkillResources::default(), vec![finding])
             }
         }
     }
@@ -388,17 +388,17 @@ impl<'a> Disclosure<'a> {
     fn expand_node(
         &self,
         snapshot: &Arc<Snapshot>,
-        node: Node,
-    ) -> Result<Expanded, DisclosureError> {
+        node: DisclosureNode,
+    ) -> Result<ExpansionResult, DisclosureError> {
         let ((expansion, expanded), diagnostics) =
             self.with_session(snapshot, |session| match session.expand(snapshot, &node) {
-                Expansion::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
-                Expansion::Full => Err(DisclosureError::Full("expanded entries")),
+                ExpandOutcome::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
+                ExpandOutcome::Full => Err(DisclosureError::Full("expanded entries")),
                 done => Ok((done, session.expanded().to_vec())),
             })?;
-        let home = self.look.world.environment.home.as_deref();
+        let home = self.discovery.world.environment.home.as_deref();
         let listed = list_children(snapshot, &node.children(snapshot), home);
-        Ok(Expanded {
+        Ok(ExpansionResult {
             snapshot: Arc::clone(snapshot),
             text: expansion_text(snapshot, &node, &listed, home),
             node,
@@ -414,11 +414,11 @@ impl<'a> Disclosure<'a> {
     fn with_session<T>(
         &self,
         snapshot: &Snapshot,
-        change: impl FnOnce(&mut Session) -> Result<T, DisclosureError>,
+        change: impl FnOnce(&mut DisclosureSession) -> Result<T, DisclosureError>,
     ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
         let mut finding = None;
         let done = match self.session {
-            SessionPlace::Nowhere => change(&mut Session::new(Frozen::default())),
+            SessionPlace::Nowhere => change(&mut DisclosureSession::new(FrozenInputs::default())),
             SessionPlace::Memory(cell) => {
                 let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut session = if let Some(session) = held.as_ref() {
@@ -448,19 +448,19 @@ impl<'a> Disclosure<'a> {
     }
 
     /// A new session: the pinned skills and the usage are taken now and stay.
-    fn begin(&self, snapshot: &Snapshot) -> (Session, Option<Diagnostic>) {
-        let environment = &self.look.world.environment;
+    fn begin(&self, snapshot: &Snapshot) -> (DisclosureSession, Option<Diagnostic>) {
+        let environment = &self.discovery.world.environment;
         let (usage, finding) = usage::scores(environment, snapshot, seconds());
-        let session = Session::new(Frozen {
-            pinned: self.look.world.settings.settings.pinned.value.clone(),
+        let session = DisclosureSession::new(FrozenInputs {
+            pinned: self.discovery.world.settings.settings.pinned.value.clone(),
             usage,
-            names: self.look.request.names.clone(),
+            names: self.discovery.request.names.clone(),
         });
         (session, finding)
     }
 }
 
-fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<Target, DisclosureError> {
+fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<DisclosureTarget, DisclosureError> {
     resolve(snapshot, typed).map_err(|refusal| DisclosureError::Refused {
         snapshot: Arc::clone(snapshot),
         refusal,
@@ -468,14 +468,14 @@ fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<Target, DisclosureErr
 }
 
 fn enter(
-    prepared: &Prepared,
+    prepared: &PreparedSkill,
     snapshot: &Snapshot,
-    session: &mut Session,
-) -> Result<Activating, DisclosureError> {
+    session: &mut DisclosureSession,
+) -> Result<ActivateOutcome, DisclosureError> {
     prepared.enter(snapshot, session).map_err(|cause| {
         DisclosureError::Full(match cause {
-            Cause::Expanded => "expanded entries",
-            Cause::Active => "active skills",
+            SessionFull::Expanded => "expanded entries",
+            SessionFull::Active => "active skills",
         })
     })
 }

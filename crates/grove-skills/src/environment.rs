@@ -10,7 +10,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment_variables as names;
 
-/// Everything the engine takes from its surroundings.
+/// The folders, variables and machine facts that the embedding program gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     /// The user's home folder, if there is one.
@@ -67,7 +67,6 @@ impl Environment {
         is_nowhere.then(|| self.why_no_home())
     }
 
-    /// The reason why there is no home folder.
     pub(crate) fn why_no_home(&self) -> String {
         let home = self.variables.get(names::HOME);
         let home = home.map(|home| home.to_string_lossy());
@@ -147,7 +146,6 @@ impl Environment {
         findings
     }
 
-    /// The folder of the user's own files for pi.
     pub(crate) fn pi_folder(&self) -> Option<PathBuf> {
         let own = || Some(self.home.as_ref()?.join(".pi/agent"));
         self.folder("PI_CODING_AGENT_DIR").or_else(own)

@@ -53,7 +53,7 @@ environment_variables! {
     GROVE_RUN = "GROVE_RUN";
     /// The conversation of the Claude Code that started `grove mcp`, which sets it.
     CLAUDE_CODE_SESSION_ID = "CLAUDE_CODE_SESSION_ID";
-    /// How wide tables may be; the terminal's width by default. If it is set, tables have columns in a pipe too.
+    /// The width of tables; the terminal's width by default. If it is set, tables have columns in a pipe too.
     COLUMNS = "COLUMNS";
     /// With any value, output has no colours.
     NO_COLOR = "NO_COLOR";

@@ -13,21 +13,21 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::export::{self, Job, Source};
+use grove_catalog::export::{self, ExportJob, ExportSource};
 use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::agent::SkillInjection;
 use grove_spec::words;
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use crate::library::Look;
+use crate::library::Discovery;
 use crate::prompt::{self as prompts, PromptError};
 use skill_set::SkillSet;
-use target::{Held, Target};
+use target::{ExportTarget, UnusableAddresses};
 
 pub use left_out::is_wanted;
 pub(crate) use skill_set::{beside_skill, text_for_host};
@@ -52,7 +52,7 @@ pub struct ExportRequest {
 words! {
     /// The state of an exported file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum FileState {
+    pub enum ExportedFileState {
         /// It was not there.
         New = "new",
         /// It was there with another content.
@@ -70,31 +70,35 @@ words! {
 
 /// The result of an export, or of one that was only tried.
 #[derive(Debug, Default)]
-pub struct Exported {
+pub struct ExportResult {
     /// Files by their paths below the folder, sorted.
-    pub files: Vec<(String, FileState)>,
+    pub files: Vec<(String, ExportedFileState)>,
     /// Findings about what was left out, and other warnings.
     pub diagnostics: Vec<Diagnostic>,
     /// The number of agents in it.
     pub n_agents: usize,
 }
 
-impl Exported {
+impl ExportResult {
     /// Returns true if everything is there as it should be, without a warning.
     pub fn is_clean(&self) -> bool {
-        let is_same = |(_, state): &(String, FileState)| *state == FileState::Same;
+        let is_same = |(_, state): &(String, ExportedFileState)| *state == ExportedFileState::Same;
         self.files.iter().all(is_same) && !self.has_warnings()
     }
 
     /// Returns true if nothing is to be written or removed.
     pub fn is_settled(&self) -> bool {
-        let stays = |state: FileState| matches!(state, FileState::Same | FileState::NotOurs);
+        let stays = |state: ExportedFileState| {
+            matches!(state, ExportedFileState::Same | ExportedFileState::NotOurs)
+        };
         self.files.iter().all(|(_, state)| stays(*state))
     }
 
     /// Returns true if a file that is there would be replaced or removed; records are Grove's own and do not count.
     pub fn takes_away(&self) -> bool {
-        let goes = |state: FileState| matches!(state, FileState::Changed | FileState::Stale);
+        let goes = |state: ExportedFileState| {
+            matches!(state, ExportedFileState::Changed | ExportedFileState::Stale)
+        };
         let mut files = self.files.iter();
         files.any(|(path, state)| goes(*state) && !path.ends_with(record::NAME))
     }
@@ -123,33 +127,44 @@ pub enum ExportError {
 /// Exports the chosen agents; the caller leaves out those that are the host's own already. A file that is there is kept
 /// in the recording before it is changed.
 pub fn export(
-    look: &Look,
+    discovery: &Discovery,
     chosen: &[&Agent],
     theirs: &Agents,
     request: &ExportRequest,
-    recording: &Recording,
-) -> Result<Exported, ExportError> {
+    recording: &UndoRecording,
+) -> Result<ExportResult, ExportError> {
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
-    let limits = &look.world.settings.settings.limits;
-    let job = Job {
+    let limits = &discovery.world.settings.settings.limits;
+    let job = ExportJob {
         title: &host.title,
         rules: &rules,
         inline: request.inline,
         budget: request.budget.unwrap_or(limits.preload_chars.count()),
     };
-    let mut exported = Exported::default();
-    let mut target = Target::new(&request.out, &rules.export);
-    let (all_skills, files) = look.sources.all_skills(&look.snapshot);
+    let mut exported = ExportResult::default();
+    let mut target = ExportTarget::new(&request.out, &rules.export);
+    let (all_skills, files) = discovery.sources.all_skills(&discovery.snapshot);
     let mut skills = SkillSet::new(files, all_skills, &rules.export);
     for agent in chosen {
-        one(look, agent, &job, &mut skills, &mut target, &mut exported)?;
+        one(
+            discovery,
+            agent,
+            &job,
+            &mut skills,
+            &mut target,
+            &mut exported,
+        )?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
-    let held = Held {
+    let held = UnusableAddresses {
         agents: if request.is_whole {
-            left_out::say(&look.snapshot.agents, theirs, &mut exported.diagnostics)
+            left_out::say(
+                &discovery.snapshot.agents,
+                theirs,
+                &mut exported.diagnostics,
+            )
         } else {
             BTreeSet::new()
         },
@@ -161,22 +176,22 @@ pub fn export(
 }
 
 fn one(
-    look: &Look,
+    discovery: &Discovery,
     agent: &Agent,
-    job: &Job<'_>,
+    job: &ExportJob<'_>,
     skills: &mut SkillSet<'_>,
-    target: &mut Target,
-    exported: &mut Exported,
+    target: &mut ExportTarget,
+    exported: &mut ExportResult,
 ) -> Result<(), ExportError> {
-    let (agents, sources) = (&look.snapshot.agents, &look.sources);
+    let (agents, sources) = (&discovery.snapshot.agents, &discovery.sources);
     let location = agents.location(agent);
-    let unsteady = || PromptError::Unsteady(location.clone());
+    let unsteady = || PromptError::FileChanged(location.clone());
     let text = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
-    let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;
+    let own = prompts::prompt_agent(agent, format, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
     // Each agent chooses as it does for its prompt; a skill is exported once for all agents.
-    let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
+    let (offered, files) = sources.skills_with(&discovery.snapshot, sources.skill_path(&location));
     let mut chosen = prompts::choose(offered, files, sources, (agent, None), &location);
     skills.name_among_all(offered, &mut chosen);
     for at in &mut chosen.skills {
@@ -199,7 +214,7 @@ fn one(
     let named = skills.named(&kept);
     let address = agents.address(agent);
     let places = places_of(agent);
-    let source = Source {
+    let source = ExportSource {
         name: &agent.name,
         address: Some(&address),
         agent: file,

@@ -3,36 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_catalog::host_listing::{self, HostListing, How, Options};
+use grove_catalog::host_listing::{self, HostListing, ListedForm, ListingOptions};
 use grove_catalog::hosts::{FrontmatterReading, Host, MissingDescription};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::files;
 use grove_spec::{Code, quoted_frontmatter};
 
-use crate::library::Look;
+use crate::library::Discovery;
 
-/// The list of skills that a host gives its model, from a look by the host's rules.
-pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
-    let environment = &look.world.environment;
-    let options = Options {
+/// The list of skills that a host gives its model, from a discovery by the host's rules.
+pub fn listing(discovery: &Discovery, host: &Host, window: Option<usize>) -> HostListing {
+    let environment = &discovery.world.environment;
+    let options = ListingOptions {
         home: environment.home.clone(),
         working: environment.working.clone(),
         window_tokens: window.map(|tokens| tokens as u64),
-        bodies: bodies(look, host),
+        bodies: bodies(discovery, host),
     };
-    host_listing::render(&look.snapshot, host, &options)
+    host_listing::render(&discovery.snapshot, host, &options)
 }
 
 /// The bodies of skills from which the host makes up a description.
-fn bodies(look: &Look, host: &Host) -> BTreeMap<usize, String> {
+fn bodies(discovery: &Discovery, host: &Host) -> BTreeMap<usize, String> {
     if host.identity.missing_description != MissingDescription::Fallback {
         return BTreeMap::new();
     }
-    let told = look.snapshot.skills.iter().enumerate();
+    let told = discovery.snapshot.skills.iter().enumerate();
     told.filter(|(_, skill)| skill.state.is_listed() && skill.model_invocable())
         .filter_map(|(index, skill)| {
             let is_asked = skill.description().is_none() || may_be_unread(skill, host);
-            let bytes = is_asked.then(|| look.sources.skills.read(skill))??;
+            let bytes = is_asked.then(|| discovery.sources.skills.read(skill))??;
             let own = skill.content.parsed().body_offset;
             let start = match skill.description() {
                 None => own,
@@ -53,13 +53,13 @@ fn may_be_unread(skill: &Skill, host: &Host) -> bool {
 
 /// The addresses of skills in Grove's own view that a host presents to its model with their purpose, matched by file.
 /// Left out are skills that the host presents by name alone, and skills with others below them, of which the host knows
-/// nothing. `theirs` is a look by the host's rules.
-pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
+/// nothing. `theirs` is a discovery by the host's rules.
+pub fn listed_by_host(own: &Snapshot, theirs: &Discovery, host: &Host) -> Vec<String> {
     let listing = listing(theirs, host, None);
     let told = listing
         .shown
         .iter()
-        .filter(|one| matches!(one.how, How::Full | How::Shortened(_)));
+        .filter(|one| matches!(one.how, ListedForm::Full | ListedForm::Shortened(_)));
     let told = told.filter_map(|one| theirs.snapshot.skills.get(one.skill));
     let known = leaves_among(own, &theirs.snapshot, told);
     let known = known.into_iter().filter_map(|at| own.skills.get(at));
@@ -67,9 +67,9 @@ pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
 }
 
 /// The skills in Grove's own view that a person can call by name in a host without a server, matched by file, however
-/// little of its model's list they have. Skills with others below them are left out. `theirs` is a look by the host's
+/// little of its model's list they have. Skills with others below them are left out. `theirs` is a discovery by the host's
 /// rules.
-pub fn called_in_host(own: &Snapshot, theirs: &Look) -> BTreeSet<usize> {
+pub fn called_in_host(own: &Snapshot, theirs: &Discovery) -> BTreeSet<usize> {
     let skills = theirs.snapshot.skills.iter();
     let called = skills.filter(|skill| skill.state.is_offered() && skill.user_invocable());
     leaves_among(own, &theirs.snapshot, called)

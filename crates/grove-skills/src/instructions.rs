@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_catalog::prompt::Instructions;
+use grove_catalog::prompt::InstructionFile;
 use grove_catalog::trust;
-use grove_fs::probe_walk::{self, Links, RootFolder};
+use grove_fs::probe_walk::{self, LinkRule, RootFolder};
 use grove_fs::{FsError, files};
 use grove_spec::{Code, Diagnostic};
 
@@ -21,12 +21,10 @@ pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// The text by which Claude Code's file says that the other one counts.
 const IMPORT: &str = "@AGENTS.md";
 
-/// The instructions found around a working folder.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInstructions {
     /// The instructions that may be used, the nearest folder's first.
-    pub(crate) files: Vec<Instructions>,
-    /// Findings about the files that are not used.
+    pub(crate) files: Vec<InstructionFile>,
     pub(crate) findings: Vec<Diagnostic>,
 }
 
@@ -37,7 +35,7 @@ pub(crate) fn find(world: &World, max_bytes: u64) -> FoundInstructions {
         return found;
     };
     for folder in &world.project.folders {
-        found.look(folder, outermost, world, max_bytes);
+        found.read_folder(folder, outermost, world, max_bytes);
     }
     found
 }
@@ -57,21 +55,21 @@ pub(crate) fn in_folder(
     there
         .filter_map(|file| {
             let below = file.strip_prefix(base).ok()?.to_str()?;
-            let read = probe_walk::read_below(&root, Links::Contain, below, max_bytes);
+            let read = probe_walk::read_below(&root, LinkRule::Contain, below, max_bytes);
             Some((file, read))
         })
         .collect()
 }
 
 impl FoundInstructions {
-    fn look(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
+    fn read_folder(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
         let trust = world.trust_of(folder);
         // The grant bounds the targets of links, if it is narrower than the project.
         let granted = trust.grant.as_ref().map(|grant| grant.path.as_path());
         let base = granted
             .filter(|granted| granted.starts_with(outermost))
             .unwrap_or(outermost);
-        let mut counts: Option<Instructions> = None;
+        let mut counts: Option<InstructionFile> = None;
         for (file, read) in in_folder(base, folder, max_bytes) {
             let text = match read.map(String::from_utf8) {
                 Ok(Ok(text)) => text,
@@ -87,7 +85,7 @@ impl FoundInstructions {
             match &counts {
                 None => {
                     let digest = Digest::of(text.as_bytes());
-                    counts = Some(Instructions { file, digest, text });
+                    counts = Some(InstructionFile { file, digest, text });
                 }
                 Some(first) if text == first.text || text.trim() == IMPORT => {}
                 Some(_) => {

@@ -1,35 +1,31 @@
 //! The last good version of a file that is invalid just now.
 //!
 //! A library that watches sees files while they are being written. A skill that was good a moment ago stays as it was
-//! until its file is good again or gone; the fault of the file is reported beside it. A library that looks once has no
+//! until its file is good again or gone; the fault of the file is reported beside it. A library that discovers once has no
 //! last version and keeps nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use grove_catalog::content::Content;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::content::SkillContent;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::SkillCandidate;
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::Known;
+use crate::cache::CachedFile;
 use crate::loading::LoadedRoot;
 
 /// The bytes of files that are kept for each root; of the files beyond, everything but the body is kept.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
-/// A candidate whose last good version stands in for its file.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    /// Its place among the root's candidates.
+pub(crate) struct StandInCandidate {
     pub(crate) at: usize,
-    /// The finding about the fault in the file.
     pub(crate) finding: Diagnostic,
 }
 
-/// The last good version of a file.
-pub(crate) struct Good<'a> {
-    pub(crate) content: &'a Arc<Content>,
+pub(crate) struct GoodVersion<'a> {
+    pub(crate) content: &'a Arc<SkillContent>,
     text: Option<&'a Arc<[u8]>>,
 }
 
@@ -48,8 +44,7 @@ impl<'a> LastGood<'a> {
         }
     }
 
-    /// The good version of the skill with a layout and id.
-    pub(crate) fn at(&self, layout: Layout, id: &str) -> Option<Good<'a>> {
+    pub(crate) fn at(&self, layout: SkillLayout, id: &str) -> Option<GoodVersion<'a>> {
         let last = self.last?;
         let index = || {
             let all = last.candidates.iter().enumerate();
@@ -59,7 +54,7 @@ impl<'a> LastGood<'a> {
         };
         let places = self.places.get_or_init(index);
         let at = *places.get(&(layout as u8, id))?;
-        Some(Good {
+        Some(GoodVersion {
             content: &last.candidates.get(at)?.content,
             text: last.texts.get(at)?.as_ref(),
         })
@@ -67,14 +62,14 @@ impl<'a> LastGood<'a> {
 }
 
 /// Takes a root's candidates, with their last good version where it has to stand in.
-pub(crate) struct Keeper<'a, 'last> {
+pub(crate) struct CandidateKeeper<'a, 'last> {
     keeping: Option<&'a LastGood<'last>>,
     bytes_left: usize,
     /// Numbers of files whose last good version declares children.
     pub(crate) also_declaring: Vec<usize>,
 }
 
-impl<'a, 'last> Keeper<'a, 'last> {
+impl<'a, 'last> CandidateKeeper<'a, 'last> {
     pub(crate) fn new(keeping: Option<&'a LastGood<'last>>) -> Self {
         Self {
             keeping,
@@ -84,7 +79,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     }
 
     /// The bytes of a file, as long as there is room for them; it loses them otherwise.
-    pub(crate) fn afford(&mut self, known: &mut Known) -> Option<Arc<[u8]>> {
+    pub(crate) fn text_within_limit(&mut self, known: &mut CachedFile) -> Option<Arc<[u8]>> {
         let length = known.text.as_ref()?.len();
         match self.bytes_left.checked_sub(length) {
             Some(left) => self.bytes_left = left,
@@ -96,7 +91,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     /// Adds a candidate to those of a root; the number is the file's among all that were read.
     pub(crate) fn take(
         &mut self,
-        mut candidate: Candidate,
+        mut candidate: SkillCandidate,
         mut text: Option<Arc<[u8]>>,
         number: Option<usize>,
         loaded: &mut LoadedRoot,
@@ -108,7 +103,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
         if !candidate.content.flags().valid
             && let Some(good) = last_good.at(candidate.layout, &candidate.id)
         {
-            loaded.kept.push(Kept {
+            loaded.kept.push(StandInCandidate {
                 at: loaded.candidates.len(),
                 finding: finding(&candidate.content),
             });
@@ -124,8 +119,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     }
 }
 
-/// The finding about a file whose last good version is used.
-fn finding(invalid: &Content) -> Diagnostic {
+fn finding(invalid: &SkillContent) -> Diagnostic {
     let errors = invalid.parsed().diagnostics.iter();
     let mut errors = errors.filter(|finding| finding.is_error());
     let Some(first) = errors.next() else {

@@ -1,18 +1,20 @@
 //! The embeddable engine for skills, agents and chains: from an environment to a snapshot.
 //!
 //! ```no_run
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::{Environment, Library, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
-//! let look = library.look();
-//! for skill in &look.snapshot.skills {
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
+//! let discovery = library.discover();
+//! for skill in &discovery.snapshot.skills {
 //!     let _ = (skill.id(), skill.state.as_str());
 //! }
 //! ```
 //!
 //! The library never reads the process environment: the embedding program says where home is, what is on
 //! the path and which variables are set.
+
+#![warn(missing_docs)]
 
 mod agent_overrides;
 pub mod agents;
@@ -54,12 +56,12 @@ mod usage;
 mod world;
 
 pub use environment::Environment;
-pub use library::{Library, Look, LookAgain, Unsteady};
+pub use library::{Discovery, Library, Rediscover, StaleRead};
 pub use planning::PlannedRoot;
 pub use project::Project;
-pub use request::{Parts, Request, View};
+pub use request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 pub use resources::ReadRefusal;
-pub use scope::Scope;
+pub use scope::OwnerScope;
 pub use settings::LoadedSettings;
 pub use sources::Sources;
 pub use world::World;

@@ -1,4 +1,4 @@
-//! The library: looks as asked, remembers, and looks again.
+//! The library: discovers what a request asks for, remembers it, and discovers again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
-use grove_catalog::eligibility::Facts;
+use grove_catalog::eligibility::MachineFacts;
 use grove_catalog::hosts::{self, Host};
-use grove_catalog::resolve::Rules;
-use grove_catalog::root::{Root, Source};
+use grove_catalog::resolve::SkillRules;
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::Snapshot;
-use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
+use grove_fs::probe_walk::{AcceptedLayouts, CallCounts, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::{Code, Diagnostic, agent, chain};
 
@@ -24,9 +24,9 @@ use crate::cache::{self, RootCache};
 use crate::definition_files::{DefinitionMemory, FoundDefinitions};
 use crate::environment::Environment;
 use crate::environment_variables;
-use crate::loading::{self, LoadedRoot, Scan};
-use crate::planning::{self, Plan, PlannedRoot};
-use crate::request::{Parts, Request, View};
+use crate::loading::{self, LoadedRoot, RootScan};
+use crate::planning::{self, PlannedRoot, RootPlan};
+use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
@@ -35,12 +35,12 @@ use crate::usage::EarlierUsage;
 use crate::world::World;
 use crate::{agents, chains, trusting};
 
-/// The result of one look: immutable, and cheap to clone.
+/// The result of one discovery: immutable, and cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Discovery {
     /// The request that it answers.
-    pub request: Arc<Request>,
-    /// The surroundings that were found.
+    pub request: Arc<DiscoveryRequest>,
+    /// The world that was found.
     pub world: Arc<World>,
     /// The skills, agents and chains.
     pub snapshot: Arc<Snapshot>,
@@ -48,45 +48,45 @@ pub struct Look {
     pub sources: Arc<Sources>,
 }
 
-/// An error of reading the files behind a look.
-pub trait Unsteady {
-    /// Returns true if a file was not the one that was looked at, so that another look may help.
-    fn is_unsteady(&self) -> bool;
+/// An error of reading the files behind a discovery.
+pub trait StaleRead {
+    /// Returns true if a file was not the one that was discovered, so that another discovery may help.
+    fn is_stale(&self) -> bool;
 }
 
 /// The attempts at looking and reading when a file changes in between.
 const ATTEMPTS: usize = 3;
 
-/// A library, or another owner of files, that can look again.
-pub trait LookAgain {
+/// A library, or another owner of files, that can discover again.
+pub trait Rediscover {
     /// Looks at the files again.
-    fn look_again(&mut self) -> Look;
+    fn rediscover(&mut self) -> Discovery;
 
-    /// Forgets the files that are remembered, so that the next look reads them: one of them changed although its stamp
+    /// Forgets the files that are remembered, so that the next discovery reads them: one of them changed although its stamp
     /// did not.
     fn forget_files(&mut self);
 
     /// Looks and acts on what was seen, again while a file turns out to be another than the one looked at.
-    fn look_until_steady<T, E: Unsteady>(
+    fn discover_until_fresh<T, E: StaleRead>(
         &mut self,
-        act: impl FnMut(&Look) -> Result<T, E>,
+        act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        let first = self.look_again();
-        self.steady_from(&first, act)
+        let first = self.rediscover();
+        self.fresh_from(&first, act)
     }
 
-    /// The same, beginning with a look that was just made.
-    fn steady_from<T, E: Unsteady>(
+    /// The same, beginning with a discovery that was just made.
+    fn fresh_from<T, E: StaleRead>(
         &mut self,
-        first: &Look,
-        mut act: impl FnMut(&Look) -> Result<T, E>,
+        first: &Discovery,
+        mut act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut done = act(first);
         for _ in 1..ATTEMPTS {
             match &done {
-                Err(error) if error.is_unsteady() => {
+                Err(error) if error.is_stale() => {
                     self.forget_files();
-                    done = act(&self.look_again());
+                    done = act(&self.rediscover());
                 }
                 _ => break,
             }
@@ -95,9 +95,9 @@ pub trait LookAgain {
     }
 }
 
-impl LookAgain for Library {
-    fn look_again(&mut self) -> Look {
-        self.look()
+impl Rediscover for Library {
+    fn rediscover(&mut self) -> Discovery {
+        self.discover()
     }
 
     fn forget_files(&mut self) {
@@ -109,57 +109,54 @@ impl LookAgain for Library {
     }
 }
 
-/// The engine for one request: looks, remembers, and looks again.
+/// Discovers for one request, remembers what was read, and discovers again.
 #[derive(Debug)]
 pub struct Library {
     environment: Arc<Environment>,
-    request: Arc<Request>,
+    request: Arc<DiscoveryRequest>,
     /// Keeps what was read of grants, as long as their files are the same.
     grants: TrustStore,
-    skill_roots: BTreeMap<PathBuf, KnownRoot>,
-    agent_files: DefinitionMemory<agent::Parsed>,
-    chain_files: DefinitionMemory<chain::Parsed>,
-    last: Option<Published>,
-    /// The usage that was recorded before the library began.
+    skill_roots: BTreeMap<PathBuf, RootMemory>,
+    agent_files: DefinitionMemory<agent::ParsedAgent>,
+    chain_files: DefinitionMemory<chain::ParsedChain>,
+    last: Option<PublishedDiscovery>,
     usage: Arc<EarlierUsage>,
-    counts: Counts,
-    keeping: Keeping,
-    /// Findings of the watcher; they are in every snapshot from the next look on.
+    counts: CallCounts,
+    keeping: LibraryMemory,
+    /// Findings of the watcher; they are in every snapshot from the next discovery on.
     notices: Vec<Diagnostic>,
-    /// All roots of skills of the last look, those that are not there included.
+    /// All roots of skills of the last discovery, those that are not there included.
     planned: Vec<PlannedRoot>,
     /// Further roots of skills, in the folders that agents bring.
     brought: Vec<PlannedRoot>,
 }
 
-/// The memory of a library from one look to the next, besides the content of files.
+/// The memory of a library from one discovery to the next, besides the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeping {
-    /// Nothing, for a library that looks once.
+enum LibraryMemory {
     Nothing,
     /// The last good version of a skill whose file turns invalid, and which agents and chains were found.
     LastGood,
 }
 
-/// The memory of one root of skills.
 #[derive(Debug, Default)]
-struct KnownRoot {
+struct RootMemory {
     cache: RootCache,
     loaded: Option<Arc<LoadedRoot>>,
 }
 
-/// The last look with the inputs that decide whether it still holds.
+/// The last discovery with the inputs that decide whether it still holds.
 #[derive(Debug)]
-struct Published {
-    look: Look,
+struct PublishedDiscovery {
+    discovery: Discovery,
     skills: SkillInputs,
-    agents: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
-    chains: Option<FoundDefinitions<chain::Parsed>>,
+    agents: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
+    chains: Option<FoundDefinitions<chain::ParsedChain>>,
 }
 
 impl Library {
-    /// A library that has not looked yet.
-    pub fn new(environment: Environment, request: Request) -> Self {
+    /// A library that has discovered nothing yet.
+    pub fn new(environment: Environment, request: DiscoveryRequest) -> Self {
         Self {
             grants: trusting::store(&environment),
             usage: Arc::new(EarlierUsage::new(&environment)),
@@ -169,26 +166,26 @@ impl Library {
             agent_files: DefinitionMemory::default(),
             chain_files: DefinitionMemory::default(),
             last: None,
-            counts: Counts::default(),
-            keeping: Keeping::Nothing,
+            counts: CallCounts::default(),
+            keeping: LibraryMemory::Nothing,
             notices: Vec::new(),
             planned: Vec::new(),
             brought: Vec::new(),
         }
     }
 
-    /// A library that looks again and again: a file that becomes invalid keeps its last good version.
+    /// A library that discovers again and again: a file that becomes invalid keeps its last good version.
     ///
     /// It takes nothing from the cache on disk, which lacks the text that a last good version is made of.
-    pub(crate) fn living(environment: Environment, request: Request) -> Self {
+    pub(crate) fn living(environment: Environment, request: DiscoveryRequest) -> Self {
         Self {
-            keeping: Keeping::LastGood,
+            keeping: LibraryMemory::LastGood,
             ..Self::new(environment, request)
         }
     }
 
     /// Looks for these from now on.
-    pub fn look_for(&mut self, parts: Parts) {
+    pub fn set_parts(&mut self, parts: DiscoveryParts) {
         Arc::make_mut(&mut self.request).parts = parts;
     }
 
@@ -197,22 +194,21 @@ impl Library {
         self.notices = notices;
     }
 
-    /// The last look, if there was one.
-    pub fn last_look(&self) -> Option<&Look> {
-        self.last.as_ref().map(|last| &last.look)
+    /// The last discovery, if there was one.
+    pub fn last_discovery(&self) -> Option<&Discovery> {
+        self.last.as_ref().map(|last| &last.discovery)
     }
 
-    /// The memory of the files of agents, and of those of chains.
     pub(crate) fn definitions(
         &self,
     ) -> (
-        &DefinitionMemory<agent::Parsed>,
-        &DefinitionMemory<chain::Parsed>,
+        &DefinitionMemory<agent::ParsedAgent>,
+        &DefinitionMemory<chain::ParsedChain>,
     ) {
         (&self.agent_files, &self.chain_files)
     }
 
-    /// All roots of skills of the last look with what they gave, if they were there.
+    /// All roots of skills of the last discovery with what they gave, if they were there.
     pub(crate) fn last_roots(
         &self,
     ) -> impl Iterator<Item = (&PlannedRoot, Option<&Arc<LoadedRoot>>)> {
@@ -225,54 +221,54 @@ impl Library {
 
     /// Returns true if it looks everywhere that Grove does, and not in given folders or by another host's rules.
     pub fn is_own(&self) -> bool {
-        self.request.view == View::Own
+        self.request.view == DiscoveryView::Own
     }
 
-    /// The surroundings that the engine works in.
+    /// Returns the environment that the library discovers in.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The numbers of kernel calls, by kind, in the last look at skills.
-    pub fn counts(&self) -> Counts {
+    /// The numbers of kernel calls, by kind, in the last discovery of skills.
+    pub fn counts(&self) -> CallCounts {
         self.counts
     }
 
     /// Looks, and gives the snapshot alone.
     pub fn load(&mut self) -> Arc<Snapshot> {
-        self.look().snapshot
+        self.discover().snapshot
     }
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
-    pub fn look(&mut self) -> Look {
+    pub fn look(&mut self) -> Discovery {
         self.look_in(None)
     }
 
     /// Looks again after a change to files that are no settings: those of the last look are still in force.
-    pub(crate) fn look_after_change(&mut self) -> Look {
+    pub(crate) fn look_after_change(&mut self) -> Discovery {
         let last = self.last.as_ref().map(|last| Arc::clone(&last.look.world));
         self.look_in(last.as_deref())
     }
 
-    fn look_in(&mut self, earlier: Option<&World>) -> Look {
-        self.grants = self.grants.for_next_look();
+    fn look_in(&mut self, earlier: Option<&World>) -> Discovery {
+        self.grants = self.grants.next_generation();
         let grants = self.grants.clone();
         let world = World::find_with(&self.environment, &self.request, grants, earlier);
         let world = Arc::new(world);
         let parts = self.request.parts;
-        let remembers = self.keeping == Keeping::LastGood;
-        let view = self.request.view_of(Kind::Agents);
+        let remembers = self.keeping == LibraryMemory::LastGood;
+        let view = self.request.view_of(EntryKind::Agents);
         let found_agents = parts.agents.then(|| {
             let memory = remembers.then_some(&mut self.agent_files);
-            let found = agents::look(&world, &view, memory);
+            let found = agents::discover(&world, &view, memory);
             (found, agent_overrides::find(&world, &view))
         });
         let agent_roots = roots_of(found_agents.as_ref().map(|(found, _)| found));
         let (agents, found_agents) = self.agents(&world, &view, found_agents);
-        let view = self.request.view_of(Kind::Chains);
+        let view = self.request.view_of(EntryKind::Chains);
         let found_chains = parts.chains.then(|| {
             let memory = remembers.then_some(&mut self.chain_files);
-            chains::look(&world, &view, memory)
+            chains::discover(&world, &view, memory)
         });
         let chain_roots = roots_of(found_chains.as_ref());
         let brought = if parts.skills {
@@ -283,18 +279,19 @@ impl Library {
         let (skills, widened) = self.skill_inputs(&world, &brought);
         let last = self.last.take();
         let same_skills = last.as_ref().filter(|last| last.skills.is_same(&skills));
-        let same_agents = |last: &&Published| Arc::ptr_eq(&last.look.snapshot.agents, &agents);
-        let same_chains = |last: &&Published| match (&last.chains, &found_chains) {
+        let same_agents =
+            |last: &&PublishedDiscovery| Arc::ptr_eq(&last.discovery.snapshot.agents, &agents);
+        let same_chains = |last: &&PublishedDiscovery| match (&last.chains, &found_chains) {
             (Some(before), Some(now)) => before.is_same(now),
             (before, now) => before.is_none() && now.is_none(),
         };
         let kept_chains = found_chains.clone().filter(|_| remembers);
         let same = same_skills.filter(same_agents).filter(same_chains);
         let snapshot = if let Some(last) = same {
-            Arc::clone(&last.look.snapshot)
+            Arc::clone(&last.discovery.snapshot)
         } else {
             let snapshot = match same_skills {
-                Some(last) => (*last.look.snapshot).clone(),
+                Some(last) => (*last.discovery.snapshot).clone(),
                 None => skills.resolve(),
             };
             let mut chains = Chains::default();
@@ -307,10 +304,10 @@ impl Library {
             let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
             snapshot.version = match &last {
                 None => 1,
-                Some(last) if last.look.snapshot.digest == snapshot.digest => {
-                    last.look.snapshot.version
+                Some(last) if last.discovery.snapshot.digest == snapshot.digest => {
+                    last.discovery.snapshot.version
                 }
-                Some(last) => last.look.snapshot.version + 1,
+                Some(last) => last.discovery.snapshot.version + 1,
             };
             Arc::new(snapshot)
         };
@@ -321,19 +318,19 @@ impl Library {
         if parts.skills && parts.agents {
             sources = sources.for_prompts(brought, widened);
         }
-        let look = Look {
+        let discovery = Discovery {
             request: Arc::clone(&self.request),
             world,
             snapshot,
             sources: Arc::new(sources),
         };
-        self.last = Some(Published {
-            look: look.clone(),
+        self.last = Some(PublishedDiscovery {
+            discovery: discovery.clone(),
             skills,
             agents: found_agents,
             chains: kept_chains,
         });
-        look
+        discovery
     }
 
     /// All roots of skills that would be looked in, those that are not there included.
@@ -349,7 +346,7 @@ impl Library {
             return Vec::new();
         };
         let mut findings = Vec::new();
-        for (root, KnownRoot { cache, .. }) in &mut self.skill_roots {
+        for (root, RootMemory { cache, .. }) in &mut self.skill_roots {
             if let Err(error) = cache.save(&cache::file_for(folder, root)) {
                 findings.push(file_error(Code::CacheUnwritable, &error));
             }
@@ -361,15 +358,15 @@ impl Library {
     fn agents(
         &self,
         world: &World,
-        view: &View,
-        found: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+        view: &DiscoveryView,
+        found: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     ) -> (
         Arc<Agents>,
-        Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+        Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     ) {
         let last = self.last.as_ref();
         let Some((found, overrides)) = found else {
-            let none = last.map(|last| Arc::clone(&last.look.snapshot.agents));
+            let none = last.map(|last| Arc::clone(&last.discovery.snapshot.agents));
             return (none.unwrap_or_default(), None);
         };
         if let Some(last) = last
@@ -378,11 +375,12 @@ impl Library {
             && *laid == overrides
         {
             return (
-                Arc::clone(&last.look.snapshot.agents),
+                Arc::clone(&last.discovery.snapshot.agents),
                 Some((found, overrides)),
             );
         }
-        let kept = (self.keeping == Keeping::LastGood).then(|| (found.clone(), overrides.clone()));
+        let kept =
+            (self.keeping == LibraryMemory::LastGood).then(|| (found.clone(), overrides.clone()));
         let agents = agents::resolve(world, view, found, overrides);
         (Arc::new(agents), kept)
     }
@@ -400,24 +398,24 @@ impl Library {
         let view = self.request.view.clone();
         let host = view.host();
         let mut scan = scan_for(&settings, host.as_ref(), self.request.all);
-        scan.keep_good = self.keeping == Keeping::LastGood;
-        let (mut diagnostics, mut plan) = (Vec::new(), Plan::default());
+        scan.keep_good = self.keeping == LibraryMemory::LastGood;
+        let (mut diagnostics, mut plan) = (Vec::new(), RootPlan::default());
         if self.request.parts.skills {
             diagnostics.extend(world.environment.refused_folders());
             diagnostics.extend(world.settings.diagnostics.iter().cloned());
-            plan = planning::plan(Kind::Skills, world, &view);
+            plan = planning::plan(EntryKind::Skills, world, &view);
         }
         diagnostics.append(&mut plan.diagnostics);
         diagnostics.extend(self.notices.iter().cloned());
         let source = match view {
-            View::Folders(_) => Source::User,
-            View::Own | View::Host(_) => Source::Extra,
+            DiscoveryView::Folders(_) => RootSource::User,
+            DiscoveryView::Own | DiscoveryView::Host(_) => RootSource::Extra,
         };
         let everything = SkillPath::of_all(brought.values());
         let lists = brought.values().chain([&everything]);
         let lists: BTreeSet<&Vec<PathBuf>> = lists.map(|path| &path.folders).collect();
         let lists = lists.into_iter().filter(|folders| !folders.is_empty());
-        let wider: Vec<(&Vec<PathBuf>, Plan)> = lists
+        let wider: Vec<(&Vec<PathBuf>, RootPlan)> = lists
             .map(|folders| (folders, plan.clone().with_added(folders, source)))
             .collect();
         let mut roots: BTreeMap<&PathBuf, &PlannedRoot> = BTreeMap::new();
@@ -430,8 +428,8 @@ impl Library {
             .collect();
         self.walk(&all, &scan, &mut diagnostics);
         let shared = (Arc::new(settings), Arc::new(self.facts()));
-        let rules = host.as_ref().map_or(Rules::GROVE, Rules::of);
-        let inputs = |plan: &Plan| {
+        let rules = host.as_ref().map_or(SkillRules::GROVE, SkillRules::of);
+        let inputs = |plan: &RootPlan| {
             let planned = plan.roots.iter().filter(|planned| planned.exists);
             let loaded = planned.clone().filter_map(|planned| {
                 let known = self.skill_roots.get(&planned.root.path)?;
@@ -459,15 +457,15 @@ impl Library {
         (usual, widened)
     }
 
-    fn walk(&mut self, roots: &[&PlannedRoot], scan: &Scan, diagnostics: &mut Vec<Diagnostic>) {
-        self.counts = Counts::default();
+    fn walk(&mut self, roots: &[&PlannedRoot], scan: &RootScan, diagnostics: &mut Vec<Diagnostic>) {
+        self.counts = CallCounts::default();
         self.skill_roots
             .retain(|path, _| roots.iter().any(|planned| planned.root.path == *path));
         for planned in roots {
             let path = &planned.root.path;
             let known = self.skill_roots.entry(path.clone()).or_insert_with(|| {
                 let folder = self.environment.cache.as_deref();
-                let folder = folder.filter(|_| self.keeping == Keeping::Nothing);
+                let folder = folder.filter(|_| self.keeping == LibraryMemory::Nothing);
                 let (cache, damaged) = folder.map_or_else(Default::default, |folder| {
                     RootCache::load(&cache::file_for(folder, path))
                 });
@@ -475,7 +473,7 @@ impl Library {
                     let message = "the cache of this root was damaged and is rebuilt";
                     diagnostics.push(Diagnostic::new(Code::CacheDamaged, message).in_file(path));
                 }
-                KnownRoot {
+                RootMemory {
                     cache,
                     loaded: None,
                 }
@@ -488,10 +486,10 @@ impl Library {
     }
 
     /// Looks for the programs and variables that some skill asks for, and no others.
-    fn facts(&self) -> Facts {
-        let mut facts = Facts {
+    fn facts(&self) -> MachineFacts {
+        let mut facts = MachineFacts {
             os: self.environment.os.clone(),
-            ..Facts::default()
+            ..MachineFacts::default()
         };
         let variables = &self.environment.variables;
         let search_path = variables.get(environment_variables::PATH);
@@ -514,7 +512,6 @@ impl Library {
     }
 }
 
-/// The roots in which something was found.
 fn roots_of<P>(found: Option<&FoundDefinitions<P>>) -> Vec<PlannedRoot> {
     found.map_or_else(Vec::new, |found| found.planned.clone())
 }
@@ -541,10 +538,10 @@ fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
     paths
 }
 
-fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
+fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> RootScan {
     let limits = &settings.limits;
-    Scan {
-        layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
+    RootScan {
+        layout: host.map_or(AcceptedLayouts::ALL, |host| layout_of(&host.scan)),
         max_candidates: limits.candidates_per_root.count(),
         max_bytes: limits.file_bytes.value,
         // A host reads a file whole or refuses it.
@@ -559,8 +556,8 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
     }
 }
 
-fn layout_of(scan: &hosts::Scan) -> Layout {
-    Layout {
+fn layout_of(scan: &hosts::ScanRules) -> AcceptedLayouts {
+    AcceptedLayouts {
         root_file: scan.root_file,
         flat_files: scan.flat_files,
         stop_at_skill: scan.stop_at_skill,
@@ -568,9 +565,9 @@ fn layout_of(scan: &hosts::Scan) -> Layout {
         declared: false,
         node_modules: scan.node_modules,
         linked_files: match scan.linked_files {
-            hosts::LinkedFiles::Follow => LinkedFiles::Follow,
-            hosts::LinkedFiles::Skip => LinkedFiles::Skip,
-            hosts::LinkedFiles::Inside => LinkedFiles::Inside,
+            hosts::LinkedFileRule::Follow => LinkedFiles::Follow,
+            hosts::LinkedFileRule::Skip => LinkedFiles::Skip,
+            hosts::LinkedFileRule::Inside => LinkedFiles::Inside,
         },
         ignore_files: if scan.ignore_files {
             &[".gitignore", ".ignore", ".fdignore"]

@@ -4,67 +4,64 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::content::Content;
+use grove_catalog::content::SkillContent;
 use grove_catalog::folder_content::SkillFolders;
-use grove_catalog::identity::{self, Layout};
+use grove_catalog::identity::{self, SkillLayout};
 use grove_catalog::ignore_rules::IgnoreRules;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::root::Root;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_fs::probe_walk::{
-    self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
-    Trouble, Visitor, Walk, WalkOptions,
+    self, CallCounts, DeclaredFolders, FileLayout, IgnoreFile, LimitsHit, LinkRule, ProbeOrder,
+    VisitedFile, Visitor, WalkOptions, WalkProblem, WalkResult, WalkTrouble, WalkedFile,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::package::Chosen;
-use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
+use grove_spec::package::FolderChoice;
+use grove_spec::skill::{DeclaredChildren, ParsedSkill, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::{Known, Met, RootCache};
-use crate::last_good::{Keeper, Kept, LastGood};
+use crate::cache::{CachedFile, RootCache, WalkPlace};
+use crate::last_good::{CandidateKeeper, LastGood, StandInCandidate};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 use crate::trusting::FolderCache;
 
 /// Folders without a skill that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
-/// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 200_000;
 
-/// The result of loading a root.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedRoot {
     /// The skills, each with root number zero: a root does not know its place among other roots.
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<SkillCandidate>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The requirements of its skills, to be looked up on the machine.
     pub(crate) requirements: Vec<Requirements>,
     /// The bytes of each candidate as far as they are kept; empty where no version is kept.
     pub(crate) texts: Vec<Option<Arc<[u8]>>>,
     /// Candidates whose file is invalid and whose last good version stands in.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<StandInCandidate>,
     /// The content of the skills' folders, where content is pinned.
     pub(crate) folders: Arc<SkillFolders>,
-    trace: Option<Trace>,
+    trace: Option<WalkTrace>,
 }
 
 /// The facts about a walk that tell whether the next one meets the same.
 #[derive(Debug)]
-struct Trace {
-    scan: Scan,
-    problems: Vec<Problem>,
+struct WalkTrace {
+    scan: RootScan,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
     folders: Vec<String>,
     keeps: bool,
-    chosen: Option<Chosen>,
+    chosen: Option<FolderChoice>,
 }
 
-/// The way a root is to be scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scan {
-    pub(crate) layout: probe_walk::Layout,
+pub(crate) struct RootScan {
+    pub(crate) layout: probe_walk::AcceptedLayouts,
     pub(crate) max_candidates: usize,
     /// The bytes of a file that are kept.
     pub(crate) max_bytes: u64,
@@ -81,10 +78,10 @@ pub(crate) struct Scan {
 /// Walks a root and updates what is known of it; gives back `last` itself when nothing changed.
 pub(crate) fn load(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     cache: &mut RootCache,
     last: Option<&Arc<LoadedRoot>>,
-) -> (Arc<LoadedRoot>, Counts) {
+) -> (Arc<LoadedRoot>, CallCounts) {
     let mut folders = std::mem::take(&mut cache.folders);
     let loaded = load_with(planned, scan, cache, &mut folders, last);
     cache.folders = folders;
@@ -93,17 +90,21 @@ pub(crate) fn load(
 
 fn load_with(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     cache: &mut RootCache,
     folder_cache: &mut FolderCache,
     last: Option<&Arc<LoadedRoot>>,
-) -> (Arc<LoadedRoot>, Counts) {
+) -> (Arc<LoadedRoot>, CallCounts) {
     let links = planned.links();
-    // Opening at once saves a look at every file, and is right only when all will be read.
+    // Opening at once saves a stat of every file, and is right only when all will be read.
     let read_all = cache.is_empty() && scan.max_candidates == usize::MAX;
     let options = WalkOptions {
         links,
-        probe: if read_all { Probe::Open } else { Probe::Stat },
+        probe: if read_all {
+            ProbeOrder::Open
+        } else {
+            ProbeOrder::Stat
+        },
         layout: layout_in(planned, scan),
         only: planned.files.clone(),
         max_candidates: scan.max_candidates,
@@ -118,7 +119,7 @@ fn load_with(
         max_levels: grove_catalog::tree::MAX_LEVELS,
     };
     // Pinned content is judged as it is: what was seen and what is there now must not be mixed.
-    let keeps = scan.keep_good && planned.root.trust == Trust::Trusted;
+    let keeps = scan.keep_good && planned.root.trust == RootTrust::Trusted;
     let last_good = LastGood::new(last.filter(|_| keeps).map(Arc::as_ref));
     let reader = SkillFileReader {
         root: &planned.root.path,
@@ -127,7 +128,7 @@ fn load_with(
         cache,
         read_at: now(),
         limit: scan.max_bytes,
-        pinned: links == Links::Contain,
+        pinned: links == LinkRule::Contain,
     };
     match probe_walk::walk(&planned.folder(), &options, &reader) {
         Ok(mut walk) => {
@@ -154,7 +155,7 @@ fn load_with(
                 diagnostics: vec![unopened(&error, links)],
                 ..LoadedRoot::default()
             };
-            (Arc::new(loaded), Counts::default())
+            (Arc::new(loaded), CallCounts::default())
         }
     }
 }
@@ -162,19 +163,18 @@ fn load_with(
 /// The content of the folders of a root's skills, where that is pinned; elsewhere the folders are not looked into.
 fn folders(
     planned: &PlannedRoot,
-    scan: &Scan,
-    candidates: &[Candidate],
+    scan: &RootScan,
+    candidates: &[SkillCandidate],
     folder_cache: &mut FolderCache,
 ) -> Option<Arc<SkillFolders>> {
-    let is_pinned = matches!(planned.root.trust, Trust::Pinned { .. });
-    (scan.all_folders || is_pinned).then(|| folder_cache.look(planned, candidates))
+    let is_pinned = matches!(planned.root.trust, RootTrust::Pinned { .. });
+    (scan.all_folders || is_pinned).then(|| folder_cache.update(planned, candidates))
 }
 
-/// The layouts that count in a root.
-fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
+fn layout_in(planned: &PlannedRoot, scan: &RootScan) -> probe_walk::AcceptedLayouts {
     let usual = scan.layout;
     let is_open = !planned.children_only;
-    probe_walk::Layout {
+    probe_walk::AcceptedLayouts {
         root_file: usual.root_file && is_open,
         flat_files: usual.flat_files && planned.flat_files && is_open,
         declared: usual.declared && is_open,
@@ -186,9 +186,9 @@ impl LoadedRoot {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(
         &self,
-        walk: &Walk<Item>,
+        walk: &WalkResult<LoadedFile>,
         planned: &PlannedRoot,
-        scan: &Scan,
+        scan: &RootScan,
         keeps: bool,
     ) -> bool {
         self.trace.as_ref().is_some_and(|trace| {
@@ -206,13 +206,12 @@ impl LoadedRoot {
     /// The root with the folders that its trust has to be compared with.
     pub(crate) fn judged_root(&self, root: &Root) -> Root {
         let mut root = root.clone();
-        if let Trust::Pinned { folders, .. } = &mut root.trust {
+        if let RootTrust::Pinned { folders, .. } = &mut root.trust {
             *folders = Arc::clone(&self.folders);
         }
         root
     }
 
-    /// The folders that were looked in, below the root.
     pub(crate) fn folders(&self) -> &[String] {
         self.trace
             .as_ref()
@@ -220,14 +219,13 @@ impl LoadedRoot {
     }
 }
 
-/// A file that was known, or read just now.
-struct Item {
-    known: Known,
+struct LoadedFile {
+    known: CachedFile,
     was_read: bool,
 }
 
-impl Item {
-    fn known(known: Known) -> Self {
+impl LoadedFile {
+    fn known(known: CachedFile) -> Self {
         Self {
             known,
             was_read: false,
@@ -243,40 +241,41 @@ struct SkillFileReader<'a, 'last> {
     cache: &'a RootCache,
     read_at: i64,
     limit: u64,
-    /// Set if the root's content is pinned by digest.
     pinned: bool,
 }
 
 impl Visitor for SkillFileReader<'_, '_> {
-    type Item = Item;
+    type Item = LoadedFile;
 
-    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
+    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<LoadedFile> {
         let known = self.cache.get(stamp, hint);
-        known.filter(|known| self.is_enough(known)).map(Item::known)
+        known
+            .filter(|known| self.is_enough(known))
+            .map(LoadedFile::known)
     }
 
-    fn recognise(&self, sighting: &Sighting<'_>, hint: &mut usize) -> Option<usize> {
+    fn recognise(&self, sighting: &VisitedFile<'_>, hint: &mut usize) -> Option<usize> {
         let at = self.cache.place_of(sighting.stamp, hint)?;
         let known = self.cache.at(at).filter(|known| self.is_enough(known))?;
-        let met = known.met.as_ref()?;
+        let met = known.walk_place.as_ref()?;
         let same = *met.path == *sighting.path
             && (met.place, met.links, met.through_link)
-                == (sighting.place, sighting.links, sighting.through_link);
+                == (sighting.layout, sighting.links, sighting.through_link);
         same.then_some(at)
     }
 
-    fn recall(&self, number: usize) -> Option<Found<Item>> {
+    fn recall(&self, number: usize) -> Option<WalkedFile<LoadedFile>> {
         let known = self.cache.at(number)?;
-        let Met {
+        let WalkPlace {
             path,
             place,
             links,
             through_link,
-        } = known.met.clone()?;
-        let content = probe_walk::Content::Item(Item::known(known.clone()));
-        Some(Found {
+        } = known.walk_place.clone()?;
+        let content = probe_walk::WalkedContent::Item(LoadedFile::known(known.clone()));
+        Some(WalkedFile {
             path,
-            place,
+            layout: place,
             stamp: Some(known.stamp),
             links,
             through_link,
@@ -288,14 +287,14 @@ impl Visitor for SkillFileReader<'_, '_> {
         self.cache.in_memory()
     }
 
-    fn declares(&self, found: &Found<Item>) -> Option<Below> {
+    fn declares(&self, found: &WalkedFile<LoadedFile>) -> Option<DeclaredFolders> {
         let own = match &found.content {
-            probe_walk::Content::Item(item) => Some(&item.known.content),
+            probe_walk::WalkedContent::Item(item) => Some(&item.known.content),
             _ => None,
         };
         // The children of a branch that is just being edited do not go away.
         let kept = if own.is_none_or(|own| !own.flags().valid) {
-            let layout = layout_of(found.place);
+            let layout = layout_of(found.layout);
             let id = identity::id(layout, Arc::clone(&found.path), self.root);
             self.last_good.at(layout, &id).map(|good| good.content)
         } else {
@@ -303,8 +302,8 @@ impl Visitor for SkillFileReader<'_, '_> {
         };
         let keys = kept.or(own)?.tree_keys()?;
         Some(match &keys.children.as_ref()?.value {
-            Children::Every => Below::Every,
-            Children::Named(names) => Below::Named(names.clone()),
+            DeclaredChildren::Every => DeclaredFolders::Every,
+            DeclaredChildren::Named(names) => DeclaredFolders::Named(names.clone()),
         })
     }
 
@@ -312,23 +311,23 @@ impl Visitor for SkillFileReader<'_, '_> {
         self.cache.declaring()
     }
 
-    fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
+    fn read(&self, stamp: &Stamp, bytes: &[u8]) -> LoadedFile {
         let content = match parse_within(bytes, self.limit) {
             Ok(parsed) => {
                 let digest = self.pinned.then(|| Digest::of(bytes));
-                Content::new(fingerprint(bytes), digest, stamp.size, parsed)
+                SkillContent::new(fingerprint(bytes), digest, stamp.size, parsed)
             }
-            Err(finding) => Content::new(0, None, stamp.size, Parsed::refused(finding)),
+            Err(finding) => SkillContent::new(0, None, stamp.size, ParsedSkill::refused(finding)),
         };
-        let known = Known {
+        let known = CachedFile {
             stamp: *stamp,
             read_at: self.read_at,
             limit: self.limit,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: self.keeps.then(|| bytes.into()),
         };
-        Item {
+        LoadedFile {
             known,
             was_read: true,
         }
@@ -337,7 +336,7 @@ impl Visitor for SkillFileReader<'_, '_> {
 
 impl SkillFileReader<'_, '_> {
     /// Tells if a known file serves: it may have been read as a user's own, without digests, or under another limit.
-    fn is_enough(&self, known: &Known) -> bool {
+    fn is_enough(&self, known: &CachedFile) -> bool {
         let same_limit =
             known.limit == self.limit || known.stamp.size <= known.limit.min(self.limit);
         let content = &known.content;
@@ -347,9 +346,9 @@ impl SkillFileReader<'_, '_> {
 
 fn gather(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     options: &WalkOptions,
-    walk: Walk<Item>,
+    walk: WalkResult<LoadedFile>,
     cache: &mut RootCache,
     keeping: Option<&LastGood<'_>>,
 ) -> LoadedRoot {
@@ -359,45 +358,50 @@ fn gather(
     let total = walk.found.len();
     let mut all = Vec::with_capacity(total);
     let mut any_read = false;
-    let mut keeper = Keeper::new(keeping);
+    let mut keeper = CandidateKeeper::new(keeping);
     loaded.candidates.reserve(total);
     for mut found in walk.found {
-        let mut known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
-            probe_walk::Content::Item(Item { known, was_read }) => {
-                any_read |= was_read;
-                known
-            }
-            probe_walk::Content::NotRead => continue,
-            // A long note is a note: only a look inside would tell, and it is too long for one.
-            probe_walk::Content::Refused(Trouble::TooLarge(..)) if found.place == Place::Flat => {
-                continue;
-            }
-            probe_walk::Content::Refused(_) if !is_chosen(planned, found.place, &found.path) => {
-                continue;
-            }
-            probe_walk::Content::Refused(trouble) => {
-                let finding = troubles::refusal(&trouble, scan.max_bytes);
-                let candidate = candidate(&root.path, &found, refused(finding));
-                keeper.take(candidate, None, None, &mut loaded);
-                continue;
-            }
-        };
-        known.met = Some(Met {
+        let mut known =
+            match std::mem::replace(&mut found.content, probe_walk::WalkedContent::NotRead) {
+                probe_walk::WalkedContent::Item(LoadedFile { known, was_read }) => {
+                    any_read |= was_read;
+                    known
+                }
+                probe_walk::WalkedContent::NotRead => continue,
+                // A long note is a note: only reading it would tell, and it is too long for that.
+                probe_walk::WalkedContent::Refused(WalkTrouble::TooLarge(..))
+                    if found.layout == FileLayout::Flat =>
+                {
+                    continue;
+                }
+                probe_walk::WalkedContent::Refused(_)
+                    if !is_chosen(planned, found.layout, &found.path) =>
+                {
+                    continue;
+                }
+                probe_walk::WalkedContent::Refused(trouble) => {
+                    let finding = troubles::refusal(&trouble, scan.max_bytes);
+                    let candidate = candidate(&root.path, &found, refused(finding));
+                    keeper.take(candidate, None, None, &mut loaded);
+                    continue;
+                }
+            };
+        known.walk_place = Some(WalkPlace {
             path: Arc::clone(&found.path),
-            place: found.place,
+            place: found.layout,
             links: found.links,
             through_link: found.through_link,
         });
         let content = Arc::clone(&known.content);
-        let text = keeper.afford(&mut known);
+        let text = keeper.text_within_limit(&mut known);
         let number = all.len();
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter, or is named as one.
-        let is_beside = found.place == Place::Flat && planned.files.is_none();
+        let is_beside = found.layout == FileLayout::Flat && planned.files.is_none();
         let is_note = is_beside && !content.flags().has_frontmatter;
         let is_ignored =
-            || !walk.ignore_files.is_empty() && is_ignored(&ignored, found.place, &found.path);
-        if !is_note && is_chosen(planned, found.place, &found.path) && !is_ignored() {
+            || !walk.ignore_files.is_empty() && is_ignored(&ignored, found.layout, &found.path);
+        if !is_note && is_chosen(planned, found.layout, &found.path) && !is_ignored() {
             let candidate = candidate(&root.path, &found, content);
             keeper.take(candidate, text, Some(number), &mut loaded);
         }
@@ -424,7 +428,7 @@ fn gather(
     let needed = asking.filter_map(|content| content.parsed().skill.requirements.as_deref());
     loaded.requirements = needed.cloned().collect();
     cache.replace(all, any_read, &keeper.also_declaring);
-    loaded.trace = Some(Trace {
+    loaded.trace = Some(WalkTrace {
         scan: scan.clone(),
         problems: walk.problems,
         limits: walk.limits,
@@ -436,9 +440,9 @@ fn gather(
     loaded
 }
 
-fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candidate {
-    let layout = layout_of(found.place);
-    Candidate {
+fn candidate<T>(root: &Path, found: &WalkedFile<T>, content: Arc<SkillContent>) -> SkillCandidate {
+    let layout = layout_of(found.layout);
+    SkillCandidate {
         root: 0,
         layout,
         id: identity::id(layout, Arc::clone(&found.path), root),
@@ -449,20 +453,20 @@ fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candida
     }
 }
 
-fn layout_of(place: Place) -> Layout {
+fn layout_of(place: FileLayout) -> SkillLayout {
     match place {
-        Place::Root => Layout::Root,
-        Place::Flat => Layout::Flat,
-        Place::Folder => Layout::Folder,
+        FileLayout::Root => SkillLayout::Root,
+        FileLayout::Flat => SkillLayout::Flat,
+        FileLayout::Folder => SkillLayout::Folder,
     }
 }
 
-fn refused(finding: Diagnostic) -> Arc<Content> {
-    Arc::new(Content::new(0, None, 0, Parsed::refused(finding)))
+fn refused(finding: Diagnostic) -> Arc<SkillContent> {
+    Arc::new(SkillContent::new(0, None, 0, ParsedSkill::refused(finding)))
 }
 
-pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
-    if links == Links::Contain && error.leads_out() {
+pub(crate) fn unopened(error: &FsError, links: LinkRule) -> Diagnostic {
+    if links == LinkRule::Contain && error.leads_out() {
         return Diagnostic::new(
             Code::PathEscape,
             "the root is a link that leads out of its project and was not followed",
@@ -472,7 +476,7 @@ pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
     troubles::file_error(Code::RootUnreadable, error)
 }
 
-fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
+fn ignore_rules(walk: &WalkResult<LoadedFile>) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     for file in &walk.ignore_files {
         rules.add(&file.folder, &file.text);
@@ -481,16 +485,16 @@ fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
 }
 
 /// Returns true if a skill is one of those that the package or settings behind the root mean.
-fn is_chosen(planned: &PlannedRoot, place: Place, path: &str) -> bool {
+fn is_chosen(planned: &PlannedRoot, place: FileLayout, path: &str) -> bool {
     let chosen = planned.chosen.as_ref();
     chosen.is_none_or(|chosen| chosen.takes(&identity::file_below_root(layout_of(place), path)))
 }
 
-fn is_ignored(rules: &IgnoreRules, place: Place, path: &str) -> bool {
+fn is_ignored(rules: &IgnoreRules, place: FileLayout, path: &str) -> bool {
     let file = identity::file_below_root(layout_of(place), path);
     match place {
-        Place::Root => false,
-        Place::Flat => rules.ignores_file(&file),
-        Place::Folder => rules.ignores_folder(path) || rules.ignores_file(&file),
+        FileLayout::Root => false,
+        FileLayout::Flat => rules.ignores_file(&file),
+        FileLayout::Folder => rules.ignores_folder(path) || rules.ignores_file(&file),
     }
 }

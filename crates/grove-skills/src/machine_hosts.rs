@@ -1,7 +1,7 @@
 //! The hosts that are used on this machine.
 
 use grove_catalog::hosts::{self, Host};
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_fs::{files, programs};
 
 use crate::environment::Environment;
@@ -26,7 +26,7 @@ fn has_folder(environment: &Environment, host: &Host) -> bool {
     let shared = format!("~/{SHARED}/");
     let mut roots = host.roots.iter();
     let own = roots.find(|root| {
-        root.source != Source::Project
+        root.source != RootSource::Project
             && root.path.starts_with("~/")
             && !root.path.starts_with(&shared)
     });

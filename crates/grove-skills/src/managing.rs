@@ -22,20 +22,20 @@ use std::time::Duration;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::entry::{Entries, Entry};
-use grove_catalog::overrides::Overridden;
+use grove_catalog::overrides::OverriddenField;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::{Reason, State};
+use grove_catalog::state::{EntryState, StateReason};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
 use grove_fs::lock::Lock;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
 
-pub use agent_files::{AgentReaders, Created};
-pub use chain_files::{ChainAsks, NewChain};
+pub use agent_files::{AgentReaders, NewAgent};
+pub use chain_files::{ChainChanges, NewChain};
 pub use error::ManageError;
 pub use skill_copies::SkillCopy;
 pub use skill_files::NewSkill;
@@ -45,9 +45,9 @@ use within::WritePlace;
 
 use crate::agent_overrides;
 use crate::environment::Environment;
-use crate::library::{Library, Look};
+use crate::library::{Discovery, Library};
 use crate::planning::PlannedRoot;
-use crate::request::{Parts, Request, View};
+use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::sources::Sources;
 use crate::trusting::{self, WrittenFile};
@@ -61,7 +61,7 @@ const SKILLS: &str = ".grove/skills";
 
 /// The report of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangeReport {
     /// Its name after the change.
     pub name: String,
     /// The scope of the file that was written.
@@ -73,9 +73,9 @@ pub struct Changed {
     /// Set if anything is different now.
     pub changed: bool,
     /// Its state now, if it is there.
-    pub state: Option<State>,
+    pub state: Option<EntryState>,
     /// The reasons for that state.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<StateReason>,
     /// Further notes for the person.
     pub notes: Vec<String>,
     /// Warnings that the person should look at.
@@ -84,7 +84,7 @@ pub struct Changed {
 
 /// Another name for a skill, an agent or a chain.
 #[derive(Debug, Clone)]
-pub struct Renaming<'a> {
+pub struct RenameRequest<'a> {
     /// The name that it has now.
     pub name: &'a str,
     /// The new name, as typed.
@@ -96,17 +96,14 @@ pub struct Renaming<'a> {
 }
 
 /// The parts of renaming and deleting files that differ between skills, agents and chains.
-trait Managed: Entry {
-    /// All of its kind.
-    fn all(look: &Look) -> Entries<'_, Self>;
+trait ManagedEntry: Entry {
+    fn all(discovery: &Discovery) -> Entries<'_, Self>;
 
     /// The bytes of its file if it is still the one that was judged.
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>>;
 
-    /// The root that it was found in, as it was planned.
     fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot>;
 
-    /// Returns true if its file could be read.
     fn is_read(&self) -> bool;
 
     /// Returns true if its file holds other things too, or is no Markdown: such files are their host's to write.
@@ -119,17 +116,14 @@ trait Managed: Entry {
         false
     }
 
-    /// The fields that are not as its file has them.
-    fn overridden(&self) -> &[Overridden] {
+    fn overridden(&self) -> &[OverriddenField] {
         &[]
     }
 
-    /// The package that it belongs to.
     fn package(&self) -> Option<&str> {
         None
     }
 
-    /// The file and its text under another name.
     fn renamed(
         &self,
         file: &Path,
@@ -138,11 +132,10 @@ trait Managed: Entry {
         package: Option<&str>,
     ) -> Result<(PathBuf, String), ManageError>;
 
-    /// The files of its kind.
     fn own_files(manager: &Manager) -> OwnFiles<'_, Self> {
         OwnFiles {
-            found: Self::all(&manager.look),
-            sources: &manager.look.sources,
+            found: Self::all(&manager.discovery),
+            sources: &manager.discovery.sources,
             recording: &manager.recording,
         }
     }
@@ -153,9 +146,8 @@ trait Managed: Entry {
 pub struct Manager {
     library: Library,
     /// The present state; it is looked at again after every change.
-    look: Look,
-    /// The recording that keeps files before they are changed.
-    recording: Arc<Recording>,
+    discovery: Discovery,
+    recording: Arc<UndoRecording>,
     _lock: Lock,
 }
 
@@ -167,31 +159,31 @@ impl Manager {
         }
         files::make_folder(&environment.state)?;
         let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
-        let request = Request {
-            parts: Parts::ALL,
-            ..Request::default()
+        let request = DiscoveryRequest {
+            parts: DiscoveryParts::ALL,
+            ..DiscoveryRequest::default()
         };
         let mut library = Library::new(environment.clone(), request);
         Ok(Self {
-            look: library.look(),
+            discovery: library.discover(),
             library,
-            recording: Arc::new(Recording::new(Some(&environment.state), command)),
+            recording: Arc::new(UndoRecording::new(Some(&environment.state), command)),
             _lock: lock,
         })
     }
 
     fn agents(&self) -> &Agents {
-        &self.look.snapshot.agents
+        &self.discovery.snapshot.agents
     }
 
     fn chains(&self) -> &Chains {
-        &self.look.snapshot.chains
+        &self.discovery.snapshot.chains
     }
 
     /// Refuses a name that a skill of the scope has, or an agent or a chain, but for the one in a file.
     fn require_new(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: LayerScope,
         except: Option<&Path>,
@@ -199,16 +191,16 @@ impl Manager {
         let (agents, chains) = (self.agents(), self.chains());
         let agent = agents.entries().in_scope(name, scope);
         let chain = chains.entries().in_scope(name, scope);
-        let skills = self.look.snapshot.entries();
+        let skills = self.discovery.snapshot.entries();
         let files = match kind {
-            Kind::Skills => [
+            EntryKind::Skills => [
                 skills
                     .in_scope(name, scope)
                     .map(|skill| skills.location(skill)),
                 None,
             ],
             // Both are called by the same name in a request.
-            Kind::Agents | Kind::Chains => [
+            EntryKind::Agents | EntryKind::Chains => [
                 agent.map(|agent| agents.location(agent)),
                 chain.map(|chain| chains.location(chain)),
             ],
@@ -226,17 +218,16 @@ impl Manager {
         }
     }
 
-    /// The place of a new file in a scope.
     fn new_file(&self, scope: LayerScope, below: &Path) -> Result<WritePlace, ManageError> {
         match scope {
             LayerScope::User => {
-                let environment = &self.look.world.environment;
+                let environment = &self.discovery.world.environment;
                 let home = environment.home.as_ref();
                 let home = home.ok_or_else(|| ManageError::no_home(&environment.why_no_home()))?;
                 Ok(WritePlace::of_user(&self.recording, home.join(below)))
             }
             LayerScope::Project => {
-                let project = &self.look.world.project;
+                let project = &self.discovery.world.project;
                 let root = project.root.as_ref();
                 let root = root.filter(|root| project.folders.contains(root));
                 let root = root.map(PathBuf::as_path).or_else(|| project.outermost());
@@ -247,43 +238,50 @@ impl Manager {
     }
 
     /// Gives a skill, an agent or a chain, and its file, another name.
-    pub fn rename(&mut self, kind: Kind, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
+    pub fn rename(
+        &mut self,
+        kind: EntryKind,
+        asked: &RenameRequest<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         match kind {
-            Kind::Chains => self.rename_file::<Chain>(asked),
-            Kind::Agents => self.rename_file::<Agent>(asked),
-            Kind::Skills => self.rename_file::<Skill>(asked),
+            EntryKind::Chains => self.rename_file::<Chain>(asked),
+            EntryKind::Agents => self.rename_file::<Agent>(asked),
+            EntryKind::Skills => self.rename_file::<Skill>(asked),
         }
     }
 
     /// The path that a deletion would remove: the file of an agent or a chain, or the folder of a skill.
     pub fn deletes(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: Option<LayerScope>,
     ) -> Result<PathBuf, ManageError> {
         match kind {
-            Kind::Chains => Chain::own_files(self).deletes(name, scope),
-            Kind::Agents => Agent::own_files(self).deletes(name, scope),
-            Kind::Skills => Skill::own_files(self).deletes(name, scope),
+            EntryKind::Chains => Chain::own_files(self).deletes(name, scope),
+            EntryKind::Agents => Agent::own_files(self).deletes(name, scope),
+            EntryKind::Skills => Skill::own_files(self).deletes(name, scope),
         }
     }
 
     /// Deletes the file of an agent or a chain, or the folder of a skill.
     pub fn delete(
         &mut self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: Option<LayerScope>,
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         match kind {
-            Kind::Chains => self.delete_file::<Chain>(name, scope),
-            Kind::Agents => self.delete_file::<Agent>(name, scope),
-            Kind::Skills => self.delete_file::<Skill>(name, scope),
+            EntryKind::Chains => self.delete_file::<Chain>(name, scope),
+            EntryKind::Agents => self.delete_file::<Agent>(name, scope),
+            EntryKind::Skills => self.delete_file::<Skill>(name, scope),
         }
     }
 
-    fn rename_file<E: Managed>(&mut self, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
+    fn rename_file<E: ManagedEntry>(
+        &mut self,
+        asked: &RenameRequest<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         let files = E::own_files(self);
         let (one, scope) = files.own(asked.name, asked.scope)?;
         let (old_name, location) = (one.name().to_owned(), files.location(one));
@@ -302,9 +300,9 @@ impl Manager {
         }
         let warnings = match E::KIND {
             _ if runtime == old_name => Vec::new(),
-            Kind::Agents => self.left_behind(&old_name),
-            Kind::Skills => self.left_without(&old_name),
-            Kind::Chains => Vec::new(),
+            EntryKind::Agents => self.still_naming_agent(&old_name),
+            EntryKind::Skills => self.still_naming_skill(&old_name),
+            EntryKind::Chains => Vec::new(),
         };
         let mut report = self.report::<E>(&runtime, scope, file, changed, warnings);
         report
@@ -314,11 +312,11 @@ impl Manager {
         Ok(report)
     }
 
-    fn delete_file<E: Managed>(
+    fn delete_file<E: ManagedEntry>(
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let files = E::own_files(self);
         let (one, scope) = files.own(name, scope)?;
         let (name, location) = (one.name().to_owned(), files.location(one));
@@ -333,33 +331,33 @@ impl Manager {
             report.notes.push(one_line(&note));
         } else {
             report.warnings.extend(match E::KIND {
-                Kind::Agents => self.left_behind(&name),
-                Kind::Skills => self.left_without(&name),
-                Kind::Chains => Vec::new(),
+                EntryKind::Agents => self.still_naming_agent(&name),
+                EntryKind::Skills => self.still_naming_skill(&name),
+                EntryKind::Chains => Vec::new(),
             });
         }
         Ok(report)
     }
 
     /// Lets a trusted project stay trusted with what was written in it. An obstacle leaves the file changed since the
-    /// grant, and the next look reports that.
+    /// grant, and the next discovery reports that.
     fn keep_trust(&self, path: &Path, before: Option<&str>, after: &str) {
         let written = WrittenFile {
             path,
             before: before.map(str::as_bytes),
             after: Some(after.as_bytes()),
         };
-        let _ = trusting::keep_written(&self.look.world.environment, &written);
+        let _ = trusting::keep_written(&self.discovery.world.environment, &written);
     }
 
-    fn report<E: Managed>(
+    fn report<E: ManagedEntry>(
         &mut self,
         name: &str,
         scope: LayerScope,
         file: PathBuf,
         changed: bool,
         mut warnings: Vec<Diagnostic>,
-    ) -> Changed {
+    ) -> ChangeReport {
         let is_setting =
             file == user_file(self.library.environment()) || file.ends_with(PROJECT_FILE);
         self.look = if is_setting {
@@ -370,16 +368,16 @@ impl Manager {
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);
-        let fields = one.into_iter().flat_map(Managed::overridden);
+        let fields = one.into_iter().flat_map(ManagedEntry::overridden);
         let notes = fields.map(|set| {
             let (file, line) = (set.origin.file.display(), set.origin.line);
             let field = set.field.as_str();
             one_line(&format!("`{field}` is overridden in {file}:{line}"))
         });
-        if let (Kind::Chains, Some(chain)) = (E::KIND, one) {
+        if let (EntryKind::Chains, Some(chain)) = (E::KIND, one) {
             warnings.extend(chain.findings().cloned());
         }
-        Changed {
+        ChangeReport {
             name: name.to_owned(),
             scope,
             previous: None,
@@ -392,9 +390,8 @@ impl Manager {
         }
     }
 
-    /// Findings about what still names an agent that was renamed or deleted.
-    fn left_behind(&self, name: &str) -> Vec<Diagnostic> {
-        let laid = agent_overrides::find(&self.look.world, &View::Own);
+    fn still_naming_agent(&self, name: &str) -> Vec<Diagnostic> {
+        let laid = agent_overrides::find(&self.discovery.world, &DiscoveryView::Own);
         let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
         let mut left: Vec<Diagnostic> = overrides
             .filter(|said| said.agent == name)
@@ -409,8 +406,7 @@ impl Manager {
         left
     }
 
-    /// Findings about what still names a skill that was renamed or deleted.
-    fn left_without(&self, name: &str) -> Vec<Diagnostic> {
+    fn still_naming_skill(&self, name: &str) -> Vec<Diagnostic> {
         let agents = self.agents();
         let naming = agents.all.iter().filter(|agent| {
             let file = agent.file();
@@ -425,7 +421,11 @@ impl Manager {
     }
 
     /// Warnings about names that an agent's fields lead to.
-    fn doubts(&self, file: &grove_spec::agent::Agent, location: &Path) -> Vec<Diagnostic> {
+    fn name_warnings(
+        &self,
+        file: &grove_spec::agent::AgentFile,
+        location: &Path,
+    ) -> Vec<Diagnostic> {
         let mut doubts = Vec::new();
         let agents = self.agents();
         let own = |agent: &&Agent| agents.location(agent) != location;
@@ -433,7 +433,7 @@ impl Manager {
         let others = others.filter_map(|agent| agent.file()?.model.as_deref());
         let named = file.model.iter().chain(&file.fallback_models);
         doubts.extend(named.filter_map(|model| models::unknown(model, others.clone())));
-        doubts.extend(prompt::choose(&self.look.snapshot, &file.skills).warnings);
+        doubts.extend(prompt::choose(&self.discovery.snapshot, &file.skills).warnings);
         for doubt in &mut doubts {
             doubt.file.get_or_insert_with(|| location.to_path_buf());
         }

@@ -6,11 +6,11 @@
 use std::path::{Component, Path};
 
 use grove_catalog::Digest;
-use grove_catalog::definitions::Rest;
+use grove_catalog::definitions::NamedTextFile;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
-use grove_spec::agent::Format;
+use grove_fs::probe_walk::LinkRule;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
 use crate::planning::PlannedRoot;
@@ -18,7 +18,6 @@ use crate::planning::PlannedRoot;
 /// The largest file that is read because settings name it.
 const MAX_BYTES: u64 = 256_000;
 
-/// Reads the files that the bytes of a file in a root name.
 pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
     let written = formats::named_files(bytes, planned.format).into_iter();
     written
@@ -30,10 +29,10 @@ pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
 }
 
 /// The file that another one with this digest names, if it was read.
-pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<Rest> {
+pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<NamedTextFile> {
     let file = named.get(written)?;
     let bytes = file.content.as_ref().ok()?;
-    Some(Rest {
+    Some(NamedTextFile {
         path: file.path.clone(),
         written: written.to_owned(),
         digest: Digest::of(bytes),
@@ -45,7 +44,7 @@ pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Optio
 /// may name any of them, so the files stand in the digest of the settings; elsewhere each is the rest of one agent.
 pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles) -> Digest {
     let own = Digest::of(bytes);
-    if planned.format != Format::OpencodeJson || named.is_empty() {
+    if planned.format != AgentFormat::OpencodeJson || named.is_empty() {
         return own;
     }
     let mut all = own.to_string();
@@ -59,8 +58,7 @@ pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles
     Digest::of(all.as_bytes())
 }
 
-/// The digest of what a file and the rest of it say together.
-pub(crate) fn digest(own: Digest, rest: Option<&Rest>) -> Digest {
+pub(crate) fn digest(own: Digest, rest: Option<&NamedTextFile>) -> Digest {
     let Some(rest) = rest else {
         return own;
     };
@@ -73,25 +71,25 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     let root = &planned.root.path;
     let at_home = written
         .strip_prefix("~/")
-        .filter(|_| planned.format == Format::OpencodeJson);
+        .filter(|_| planned.format == AgentFormat::OpencodeJson);
     let at_home = at_home.and_then(|below| Some(planned.home.as_ref()?.join(below)));
     let is_known = at_home.is_some();
     let path = at_home.unwrap_or_else(|| root.join(written));
     let content = match planned.links() {
         _ if written.starts_with('~') && !is_known => Err("`~` is not followed here".to_owned()),
-        Links::Follow => {
+        LinkRule::Follow => {
             let read = files::read_bounded(&path, MAX_BYTES);
             read.map_err(|error| error.source.to_string())
         }
-        Links::Contain => {
+        LinkRule::Contain => {
             let base = planned.base.as_deref().unwrap_or(root);
             contained(base, root, written).map_err(|error| error.to_string())
         }
     };
     // A path that was reached without a link is given as a person would write it.
     let path = match planned.links() {
-        Links::Contain => files::plain(&path),
-        Links::Follow => path,
+        LinkRule::Contain => files::plain(&path),
+        LinkRule::Follow => path,
     };
     NamedFile { path, content }
 }
@@ -112,7 +110,7 @@ fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, NotCont
     let below = root.strip_prefix(base).unwrap_or(Path::new(""));
     let below = below_base(below, written).ok_or(NotContained::Outside)?;
     let held = HeldFolder::open(base).map_err(|error| NotContained::Unread(error.source))?;
-    held.read(&below, Links::Contain, MAX_BYTES)
+    held.read(&below, LinkRule::Contain, MAX_BYTES)
         .map_err(|error| {
             if error.leads_out() {
                 NotContained::LeadsOut

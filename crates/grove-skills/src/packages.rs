@@ -10,25 +10,23 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::trust::Trust;
-use grove_catalog::{Digest, Source};
+use grove_catalog::trust::RootTrust;
+use grove_catalog::{Digest, RootSource};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::config::Settings;
-use grove_spec::package::{Chosen, Kind, ManifestFile, NamedFolder};
+use grove_spec::package::{EntryKind, FolderChoice, ManifestFile, NamedFolder};
 use grove_spec::text::one_line;
 
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
-use crate::scope::Scope;
-use search::Search;
+use crate::scope::OwnerScope;
+use search::PackageSearch;
 pub(crate) use search::{first_of_each, path_from, settings_alone};
 
-/// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
-/// The folder into which npm installs.
 const MODULES: &str = "node_modules";
 /// The folder into which pi has npm install, below `.pi` and below its own folder.
 const PI_MODULES: &str = "npm/node_modules";
@@ -48,7 +46,6 @@ pub struct Packages {
     pub(crate) settings_files: Vec<SettingsFile>,
 }
 
-/// A file with pi's settings, as it was read.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
@@ -56,10 +53,8 @@ pub(crate) struct SettingsFile {
     pub(crate) digest: Digest,
 }
 
-/// The folders with skills that one settings file names.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedSkills {
-    /// The settings file; paths begin in its folder.
     pub(crate) file: PathBuf,
     /// The folder of the project that it belongs to; the user's belong to none.
     pub(crate) project: Option<PathBuf>,
@@ -67,18 +62,15 @@ pub(crate) struct NamedSkills {
     pub(crate) within: Option<PathBuf>,
     /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     pub(crate) is_as_seen: bool,
-    /// The folders, as written.
     pub(crate) folders: Vec<NamedFolder>,
-    /// Findings about the way they are written.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl NamedSkills {
-    /// The source that the folders have.
-    pub(crate) const fn source(&self) -> Source {
+    pub(crate) const fn source(&self) -> RootSource {
         match self.project {
-            Some(_) => Source::Project,
-            None => Source::User,
+            Some(_) => RootSource::Project,
+            None => RootSource::User,
         }
     }
 }
@@ -102,21 +94,20 @@ pub struct Package {
 #[derive(Debug)]
 pub struct GivenPlace {
     /// The kind of files in it.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The path of the folder.
     pub path: PathBuf,
     /// The files that count, by path below the folder, where the package gives these and not the folder.
     pub files: Option<Vec<String>>,
     /// The skills in it that count, where not all do.
-    pub chosen: Option<Chosen>,
-    pub(crate) format: Format,
+    pub chosen: Option<FolderChoice>,
+    pub(crate) format: AgentFormat,
     pub(crate) children_only: bool,
-    pub(crate) trust: Trust,
+    pub(crate) trust: RootTrust,
     below: String,
 }
 
 impl GivenPlace {
-    /// The label of the root that it is.
     pub(crate) fn label(&self, package: &Package) -> String {
         let name = one_line(&package.name);
         match self.below.as_str() {
@@ -127,7 +118,7 @@ impl GivenPlace {
 }
 
 /// Files and folders that say which packages there are: a change of one may mean other packages.
-pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+pub(crate) fn declaring_files(environment: &Environment, project: &Project) -> Vec<PathBuf> {
     let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [
@@ -149,7 +140,7 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
 }
 
 /// Folders in which packages are installed, each in a folder of its own.
-pub(crate) fn shelves(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+pub(crate) fn package_folders(environment: &Environment, project: &Project) -> Vec<PathBuf> {
     let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [format!(".pi/{PI_MODULES}"), MODULES.to_owned()];
@@ -167,9 +158,9 @@ pub(crate) fn find(
     settings: &Settings,
     project: &Project,
     store: &TrustStore,
-    scope: Scope,
+    scope: OwnerScope,
 ) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     let root = project.settings_folder();
     if let Some(root) = root.filter(|_| scope.has_project()) {
         search.project(root, &FolderTrust::of(root, store));
@@ -185,7 +176,7 @@ pub(crate) fn find(
 
 /// The packages of one folder of a project alone, for a record of what is in it.
 pub(crate) fn of_project(root: &Path, within: &Path, trust: &FolderTrust) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     search.project(root, trust);
     search.reach(Some(within));
     search.found

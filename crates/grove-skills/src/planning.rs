@@ -7,20 +7,20 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::hosts::{self, Host, HostRoot, Levels, NamedFolders};
-use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
+use grove_catalog::hosts::{self, FolderLevels, Host, HostRoot, NamedFolders};
+use grove_catalog::root::{Root, RootOwner, RootRank, RootSource, make_labels_unique};
 use grove_fs::files;
-use grove_fs::probe_walk::{Links, RootFolder};
-use grove_spec::agent::Format;
+use grove_fs::probe_walk::{LinkRule, RootFolder};
+use grove_spec::agent::AgentFormat;
 use grove_spec::config::Settings;
-use grove_spec::package::{Chosen, Kind};
+use grove_spec::package::{EntryKind, FolderChoice};
 use grove_spec::{Code, Diagnostic};
 
 use crate::bundled;
 use crate::environment::Environment;
 use crate::packages::{self, GivenPlace, Package, Packages};
 use crate::project::Project;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::troubles::file_error;
 use crate::world::World;
 
@@ -38,21 +38,21 @@ pub struct PlannedRoot {
     /// Set if only folders directly in it are skills.
     pub children_only: bool,
     /// The package that gives it.
-    pub package: Option<GivenBy>,
+    pub package: Option<RootPackage>,
     /// The format of agents in it.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The files that count, by path below the root, where the place is not the folder but these files, which settings
     /// or a package name.
     pub files: Option<Vec<String>>,
     /// The skills in it that count, where the package or the settings that name it do not mean all.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<FolderChoice>,
     /// The home folder for `~` in the paths of files that it names; none for a project's.
     pub home: Option<PathBuf>,
 }
 
 /// The package that gives a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenBy {
+pub struct RootPackage {
     /// The folder of the package.
     pub folder: PathBuf,
     /// Set if it is the project's; otherwise it is the user's.
@@ -69,28 +69,25 @@ impl PlannedRoot {
             flat_files: true,
             children_only: false,
             package: None,
-            format: Format::Native,
+            format: AgentFormat::Native,
             files: None,
             chosen: None,
             home: None,
         }
     }
 
-    /// The folder of the package that gives it.
     pub(crate) fn package_folder(&self) -> Option<&Path> {
         self.package.as_ref().map(|given| given.folder.as_path())
     }
 
-    /// The rule for links below the root.
-    pub(crate) fn links(&self) -> Links {
+    pub(crate) fn links(&self) -> LinkRule {
         if self.root.source.contains_links() {
-            Links::Contain
+            LinkRule::Contain
         } else {
-            Links::Follow
+            LinkRule::Follow
         }
     }
 
-    /// The folder as it is opened.
     pub(crate) fn folder(&self) -> RootFolder {
         RootFolder {
             base: self.base.clone(),
@@ -99,32 +96,30 @@ impl PlannedRoot {
     }
 }
 
-/// Roots to look in and what was found while choosing them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Plan {
+pub(crate) struct RootPlan {
     pub(crate) roots: Vec<PlannedRoot>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// The roots of one kind for a view.
-pub(crate) fn plan(kind: Kind, world: &World, view: &View) -> Plan {
+pub(crate) fn plan(kind: EntryKind, world: &World, view: &DiscoveryView) -> RootPlan {
     match (view, view.host()) {
-        (View::Folders(folders), _) => exactly(folders),
+        (DiscoveryView::Folders(folders), _) => exactly(folders),
         (_, Some(host)) => match kind {
-            Kind::Skills => of_host(world, &host),
-            Kind::Agents => agent_formats::of_host(world, host),
+            EntryKind::Skills => of_host(world, &host),
+            EntryKind::Agents => agent_formats::of_host(world, host),
             // No host has chains that Grove knows of.
-            Kind::Chains => Plan::default(),
+            EntryKind::Chains => RootPlan::default(),
         },
-        (View::Own | View::Host(_), None) => own(kind, world),
+        (DiscoveryView::Own | DiscoveryView::Host(_), None) => own(kind, world),
     }
 }
 
 /// Exactly these folders, as trusted user roots.
-fn exactly(folders: &[PathBuf]) -> Plan {
-    let mut plan = Plan::default();
+fn exactly(folders: &[PathBuf]) -> RootPlan {
+    let mut plan = RootPlan::default();
     for (order, folder) in folders.iter().enumerate() {
-        plan.push_given(folder.clone(), order, Source::User);
+        plan.push_given(folder.clone(), order, RootSource::User);
     }
     plan.finish()
 }
@@ -133,11 +128,11 @@ fn exactly(folders: &[PathBuf]) -> Plan {
 pub(crate) const SHARED: &str = ".agents";
 
 /// The folders of a project or a home that are looked in, whatever the settings. Chains may stand beside agents.
-const fn own_folders(kind: Kind) -> &'static [&'static str] {
+const fn own_folders(kind: EntryKind) -> &'static [&'static str] {
     match kind {
-        Kind::Skills => &[".grove/skills", ".agents/skills"],
-        Kind::Agents => &[".grove/agents", ".agents/agents", SHARED],
-        Kind::Chains => &[
+        EntryKind::Skills => &[".grove/skills", ".agents/skills"],
+        EntryKind::Agents => &[".grove/agents", ".agents/agents", SHARED],
+        EntryKind::Chains => &[
             ".grove/chains",
             ".grove/agents",
             ".agents/chains",
@@ -147,21 +142,20 @@ const fn own_folders(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// A host's folders of one kind.
-fn host_folders(kind: Kind, host: &Host) -> &[HostRoot] {
+fn host_folders(kind: EntryKind, host: &Host) -> &[HostRoot] {
     match kind {
-        Kind::Skills => &host.roots,
-        Kind::Agents => &host.agent_roots,
-        Kind::Chains => &host.chain_roots,
+        EntryKind::Skills => &host.roots,
+        EntryKind::Agents => &host.agent_roots,
+        EntryKind::Chains => &host.chain_roots,
     }
 }
 
 /// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust. What is
 /// not in the scope is not looked at, and so nothing is said of it.
-pub(crate) fn own(kind: Kind, world: &World) -> Plan {
+pub(crate) fn own(kind: EntryKind, world: &World) -> RootPlan {
     let (environment, project, scope) = (&world.environment, &world.project, world.scope);
     let settings = &world.own_settings.settings;
-    let mut plan = Plan::default();
+    let mut plan = RootPlan::default();
     let hosts = if settings.compat_roots.value {
         hosts::all()
     } else {
@@ -169,7 +163,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     };
     let compat = |in_project: bool| {
         let roots = hosts.iter().flat_map(|host| host_folders(kind, host));
-        roots.filter(move |root| root.compat && (root.source == Source::Project) == in_project)
+        roots.filter(move |root| root.compat && (root.source == RootSource::Project) == in_project)
     };
     let folders: &[PathBuf] = if scope.has_project() {
         &project.folders
@@ -183,7 +177,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
         plan.project_folder(world, folder, distance, &paths);
     }
     let named = &world.packages.skills;
-    let has_named = kind == Kind::Skills && settings.compat_roots.value;
+    let has_named = kind == EntryKind::Skills && settings.compat_roots.value;
     let named = named.iter().filter(|_| has_named);
     let (of_project, of_user): (Vec<_>, Vec<_>) = named.partition(|named| named.project.is_some());
     plan.named_folders(&of_project, world);
@@ -192,20 +186,26 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
         let others = compat(false).flat_map(|root| host_paths(environment, root));
         for path in own.chain(others) {
             let shown = below(&path, home);
-            let standing = Standing {
-                family: family_of(&shown),
-                ..Standing::of(Source::User)
+            let standing = RootRank {
+                owner: family_of(&shown),
+                ..RootRank::of(RootSource::User)
             };
-            let root = Root::new(Source::User, &shown, path);
-            plan.push(Root { standing, ..root }, None);
+            let root = Root::new(RootSource::User, &shown, path);
+            plan.push(
+                Root {
+                    rank: standing,
+                    ..root
+                },
+                None,
+            );
         }
     }
     plan.named_folders(&of_user, world);
     let managed = environment.data.join(kind.word());
-    plan.push(Root::new(Source::Managed, kind.word(), managed), None);
+    plan.push(Root::new(RootSource::Managed, kind.word(), managed), None);
     let extra = extra_folders(kind, environment, settings).into_iter();
     for (order, path) in extra.enumerate() {
-        plan.push_given(path, order, Source::Extra);
+        plan.push_given(path, order, RootSource::Extra);
     }
     plan.packages(kind, &world.packages);
     let is_nowhere = environment.data.starts_with(Environment::NOWHERE);
@@ -213,14 +213,14 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     let bundled = has_bundled.then(|| bundled::folder(kind, environment));
     match bundled.flatten() {
         None => {}
-        Some(Ok(path)) => plan.push(Root::new(Source::Bundled, kind.word(), path), None),
+        Some(Ok(path)) => plan.push(Root::new(RootSource::Bundled, kind.word(), path), None),
         Some(Err(error)) => {
             plan.diagnostics
                 .push(file_error(Code::RootUnreadable, &error));
         }
     }
     let mut plan = plan.finish();
-    if kind == Kind::Agents {
+    if kind == EntryKind::Agents {
         agent_formats::assign(&mut plan, world, hosts);
     }
     plan.roots.retain(|planned| scope.has(planned));
@@ -228,9 +228,9 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
 }
 
 /// Folders that the user added, which are never written to.
-fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
+fn extra_folders(kind: EntryKind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
     match kind {
-        Kind::Skills => {
+        EntryKind::Skills => {
             let file = settings.extra_dirs.origin.as_ref();
             let from = file.and_then(|origin| origin.file.parent());
             let from = from.unwrap_or(&environment.config);
@@ -240,14 +240,14 @@ fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> 
                 .chain(environment.skill_dirs.iter().cloned())
                 .collect()
         }
-        Kind::Agents | Kind::Chains => environment.agent_dirs.clone(),
+        EntryKind::Agents | EntryKind::Chains => environment.agent_dirs.clone(),
     }
 }
 
 /// Everything another host looks in, with that host's trust: the host asks for it by itself.
-fn of_host(world: &World, host: &Host) -> Plan {
+fn of_host(world: &World, host: &Host) -> RootPlan {
     let (environment, project) = (&world.environment, &world.project);
-    let mut plan = Plan::default();
+    let mut plan = RootPlan::default();
     let climbed = host.scan.climbs.then(|| project.climbed(environment));
     let project = climbed.as_ref().unwrap_or(project);
     if host.scan.named_folders == NamedFolders::Pi {
@@ -260,7 +260,7 @@ fn of_host(world: &World, host: &Host) -> Plan {
         if root.unless_env.as_ref().is_some_and(is_set) {
             continue;
         }
-        if root.source == Source::Project {
+        if root.source == RootSource::Project {
             plan.project_root_of_host(host, root, project);
         } else {
             plan.fixed_root_of_host(host, root, environment);
@@ -274,11 +274,11 @@ fn of_host(world: &World, host: &Host) -> Plan {
     plan.finish()
 }
 
-impl Plan {
+impl RootPlan {
     /// The same plan with folders added to the extra ones, or to exactly these.
-    pub(crate) fn with_added(mut self, folders: &[PathBuf], source: Source) -> Self {
+    pub(crate) fn with_added(mut self, folders: &[PathBuf], source: RootSource) -> Self {
         let known = self.roots.iter().filter(|it| it.root.source == source);
-        let orders = known.map(|it| it.root.standing.order as usize + 1);
+        let orders = known.map(|it| it.root.rank.order as usize + 1);
         let next = orders.max().unwrap_or(0);
         for (order, folder) in folders.iter().enumerate() {
             self.push_given(folder.clone(), next + order, source);
@@ -294,13 +294,13 @@ impl Plan {
             let path_of_root = folder.join(path);
             let shown = below(&path_of_root, project.outermost().unwrap_or(folder));
             let root = Root {
-                standing: Standing {
+                rank: RootRank {
                     distance: small(distance),
-                    family: family_of(path),
-                    ..Standing::of(Source::Project)
+                    owner: family_of(path),
+                    ..RootRank::of(RootSource::Project)
                 },
                 trust: trust.of_root(&path_of_root),
-                ..Root::new(Source::Project, &shown, path_of_root)
+                ..Root::new(RootSource::Project, &shown, path_of_root)
             };
             self.push(root, Some(folder.to_path_buf()));
             any |= self.roots.last().is_some_and(|planned| planned.exists);
@@ -309,11 +309,10 @@ impl Plan {
         self.diagnostics.extend(trust.finding.filter(new));
     }
 
-    /// A host's root in the folders of a project.
     fn project_root_of_host(&mut self, host: &Host, root: &HostRoot, project: &Project) {
         let levels = match root.levels {
-            Levels::All => project.folders.len(),
-            Levels::Working => 1,
+            FolderLevels::All => project.folders.len(),
+            FolderLevels::Working => 1,
         };
         for (distance, folder) in project.folders.iter().enumerate().take(levels) {
             let path = folder.join(&root.path);
@@ -323,7 +322,7 @@ impl Plan {
             } else {
                 0
             };
-            let standing = Standing {
+            let standing = RootRank {
                 distance: small(nearness),
                 ..self.next_standing(host, root.source)
             };
@@ -344,13 +343,13 @@ impl Plan {
     }
 
     /// The standing on the host's own ladder of a root that comes after all so far.
-    fn next_standing(&self, host: &Host, source: Source) -> Standing {
+    fn next_standing(&self, host: &Host, source: RootSource) -> RootRank {
         let mut ladder = host.identity.order.iter();
         let step = ladder.position(|known| *known == source);
-        Standing {
+        RootRank {
             step: small(step.unwrap_or(usize::MAX)),
             order: small(self.roots.len()),
-            ..Standing::of(source)
+            ..RootRank::of(source)
         }
     }
 
@@ -359,11 +358,11 @@ impl Plan {
         root: &HostRoot,
         path: PathBuf,
         shown: &str,
-        standing: Standing,
+        standing: RootRank,
         base: Option<PathBuf>,
     ) {
         let planned = Root {
-            standing,
+            rank: standing,
             ..Root::new(root.source, shown, path)
         };
         self.add(PlannedRoot {
@@ -373,12 +372,12 @@ impl Plan {
     }
 
     /// Adds a folder that was named: if it is not there, a finding says so.
-    fn push_given(&mut self, folder: PathBuf, order: usize, source: Source) {
+    fn push_given(&mut self, folder: PathBuf, order: usize, source: RootSource) {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let name = name.to_string_lossy().into_owned();
-        let standing = Standing {
+        let standing = RootRank {
             order: small(order),
-            ..Standing::of(source)
+            ..RootRank::of(source)
         };
         if !files::is_folder(&folder) {
             let (code, message) = if files::is_there(&folder) {
@@ -390,7 +389,13 @@ impl Plan {
                 .push(Diagnostic::new(code, message).in_file(&folder));
         }
         let root = Root::new(source, &name, folder);
-        self.push(Root { standing, ..root }, None);
+        self.push(
+            Root {
+                rank: standing,
+                ..root
+            },
+            None,
+        );
     }
 
     fn push(&mut self, root: Root, base: Option<PathBuf>) {
@@ -398,14 +403,14 @@ impl Plan {
     }
 
     /// The places of one kind that packages give; the first package goes before the others.
-    fn packages(&mut self, kind: Kind, found: &Packages) {
+    fn packages(&mut self, kind: EntryKind, found: &Packages) {
         self.diagnostics.extend(found.diagnostics.iter().cloned());
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
                 // Skills are recognised by the folder of their root, so that a folder is one root of skills.
                 let mut known = self.roots.iter();
                 let is_known = known.any(|known| known.root.path == given.path);
-                if kind != Kind::Skills || !is_known {
+                if kind != EntryKind::Skills || !is_known {
                     self.add(package_root(order, package, given));
                 }
             }
@@ -437,21 +442,20 @@ impl Plan {
     }
 }
 
-/// The root that a place of a package is.
 fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedRoot {
     let root = Root {
         label: given.label(package),
         path: given.path.clone(),
-        source: Source::Package,
-        standing: Standing {
+        source: RootSource::Package,
+        rank: RootRank {
             order: small(order),
-            ..Standing::of(Source::Package)
+            ..RootRank::of(RootSource::Package)
         },
         trust: given.trust.clone(),
     };
     PlannedRoot {
         children_only: given.children_only,
-        package: Some(GivenBy {
+        package: Some(RootPackage {
             folder: package.folder.clone(),
             is_projects: package.is_projects,
         }),
@@ -468,13 +472,13 @@ pub(crate) fn further_roots(
     world: &World,
     project_folder: &Path,
     project: &Path,
-) -> Vec<(Kind, PlannedRoot)> {
+) -> Vec<(EntryKind, PlannedRoot)> {
     let trust = world.trust_of(project_folder);
     let found = packages::of_project(project_folder, project, &trust);
     let mut roots = Vec::new();
     for named in &found.skills {
         let named = named_folders::in_project(named, &trust).into_iter();
-        roots.extend(named.map(|planned| (Kind::Skills, planned)));
+        roots.extend(named.map(|planned| (EntryKind::Skills, planned)));
     }
     for (order, package) in found.packages.iter().enumerate() {
         for given in &package.given {
@@ -526,12 +530,12 @@ fn below(path: &Path, folder: &Path) -> String {
 }
 
 /// The family of hosts that a relative path belongs to.
-fn family_of(path: &str) -> Family {
+fn family_of(path: &str) -> RootOwner {
     let path = path.trim_start_matches(".config/");
     match path.split('/').next().unwrap_or(path) {
-        ".grove" => Family::Grove,
-        ".agents" => Family::Agents,
-        other => Family::Host(other.to_owned()),
+        ".grove" => RootOwner::Grove,
+        ".agents" => RootOwner::Agents,
+        other => RootOwner::Host(other.to_owned()),
     }
 }
 
@@ -542,10 +546,13 @@ mod tests {
     #[test]
     fn families_by_folder() {
         for (path, family) in [
-            (".grove/skills", Family::Grove),
-            (".agents/skills", Family::Agents),
-            (".claude/skills", Family::Host(".claude".into())),
-            (".config/opencode/skills", Family::Host("opencode".into())),
+            (".grove/skills", RootOwner::Grove),
+            (".agents/skills", RootOwner::Agents),
+            (".claude/skills", RootOwner::Host(".claude".into())),
+            (
+                ".config/opencode/skills",
+                RootOwner::Host("opencode".into()),
+            ),
         ] {
             assert_eq!(family_of(path), family);
         }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::trust::{self, Trust};
+use grove_catalog::trust::{self, RootTrust};
 use grove_fs::files;
-use grove_fs::trust_store::{Grant, GrantRefusal, Lookup, TrustStore};
+use grove_fs::trust_store::{Grant, GrantLookup, GrantRefusal, TrustStore};
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
@@ -22,7 +22,6 @@ pub struct Project {
     pub is_repository: bool,
 }
 
-/// The entries that make a folder a project's.
 pub(crate) const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
 
 impl Project {
@@ -30,7 +29,7 @@ impl Project {
     pub fn find(environment: &Environment) -> Self {
         let working =
             files::canonical(&environment.working).unwrap_or_else(|_| environment.working.clone());
-        let permitted = Permitted::in_environment(environment);
+        let permitted = ProjectRule::in_environment(environment);
         let has = |folder: &Path, name: &str| files::is_there(&folder.join(name));
 
         let root = working
@@ -60,7 +59,7 @@ impl Project {
         let Some(nearest) = self.folders.first().filter(|_| !self.is_repository) else {
             return self.clone();
         };
-        let permitted = Permitted::in_environment(environment);
+        let permitted = ProjectRule::in_environment(environment);
         let home = permitted.home.as_deref();
         let folders = nearest
             .ancestors()
@@ -74,7 +73,6 @@ impl Project {
         }
     }
 
-    /// The folder whose settings and packages are the project's.
     pub(crate) fn settings_folder(&self) -> Option<&Path> {
         self.root.as_deref().or_else(|| self.outermost())
     }
@@ -97,13 +95,12 @@ impl Project {
 }
 
 /// The rule for folders that may be a project at all: not home, nor a folder above it, nor a temporary folder.
-pub(crate) struct Permitted {
+pub(crate) struct ProjectRule {
     home: Option<PathBuf>,
     temporary: PathBuf,
 }
 
-impl Permitted {
-    /// The rule for an environment.
+impl ProjectRule {
     pub(crate) fn in_environment(environment: &Environment) -> Self {
         let resolved =
             |folder: &Path| files::canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
@@ -119,7 +116,6 @@ impl Permitted {
     }
 }
 
-/// The answer of the trust store about a folder.
 #[derive(Clone, Default)]
 pub(crate) struct FolderTrust {
     pub(crate) grant: Option<Grant>,
@@ -130,29 +126,27 @@ pub(crate) struct FolderTrust {
 
 /// The state of a file that names other places, compared with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Naming {
+pub(crate) enum NamingFileState {
     /// It is as it was seen, or the project was never looked at, or all changes are followed.
     AsSeen,
-    /// It was not there.
     New,
     /// It was different, or it was there and is gone.
     Changed,
 }
 
 impl FolderTrust {
-    /// Looks a folder up.
     pub(crate) fn of(folder: &Path, store: &TrustStore) -> Self {
         let refused = |code: Code, message: String, file: &Path| Self {
             finding: Some(Diagnostic::new(code, message).in_file(file)),
             ..Self::default()
         };
         match store.covering(folder) {
-            Lookup::Granted(grant) => Self {
+            GrantLookup::Granted(grant) => Self {
                 grant: Some(grant),
                 ..Self::default()
             },
-            Lookup::None => Self::default(),
-            Lookup::Refused(file, why) => {
+            GrantLookup::None => Self::default(),
+            GrantLookup::Refused(file, why) => {
                 let of = format!("the grant for {}", folder.display());
                 match why {
                     GrantRefusal::Damaged => {
@@ -171,23 +165,22 @@ impl FolderTrust {
                     }
                 }
             }
-            Lookup::Moved(path) => {
+            GrantLookup::Moved(path) => {
                 let message = "another folder was trusted at this path".to_owned();
                 refused(Code::TrustMoved, message, &path)
             }
         }
     }
 
-    /// The trust of a root in the folder.
-    pub(crate) fn of_root(&self, root: &Path) -> Trust {
+    pub(crate) fn of_root(&self, root: &Path) -> RootTrust {
         match &self.grant {
-            None => Trust::Untrusted,
+            None => RootTrust::Untrusted,
             Some(grant) => {
                 if let Some(by) = &self.named_anew {
-                    return Trust::NamedAnew { by: by.clone() };
+                    return RootTrust::NamedAnew { by: by.clone() };
                 }
                 if grant.follow {
-                    return Trust::Trusted;
+                    return RootTrust::Trusted;
                 }
                 let below = root
                     .strip_prefix(&grant.path)
@@ -198,7 +191,7 @@ impl FolderTrust {
                     "" => String::new(),
                     below => format!("{below}/"),
                 };
-                Trust::Pinned {
+                RootTrust::Pinned {
                     pins: Arc::clone(&grant.pins),
                     prefix,
                     folders: Arc::default(),
@@ -216,16 +209,18 @@ impl FolderTrust {
     }
 
     /// Compares a file that names other places, given with its digest while it is there, with what was seen.
-    pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> Naming {
+    pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> NamingFileState {
         let pinned = self.grant.as_ref().filter(|grant| !grant.follow);
         let Some(grant) = pinned else {
-            return Naming::AsSeen;
+            return NamingFileState::AsSeen;
         };
         match (seen_of(grant, file), digest) {
-            (None, None) => Naming::AsSeen,
-            (None, Some(_)) => Naming::New,
-            (Some(pin), Some(digest)) if trust::is_of(pin, &digest.to_string()) => Naming::AsSeen,
-            (Some(_), _) => Naming::Changed,
+            (None, None) => NamingFileState::AsSeen,
+            (None, Some(_)) => NamingFileState::New,
+            (Some(pin), Some(digest)) if trust::is_of(pin, &digest.to_string()) => {
+                NamingFileState::AsSeen
+            }
+            (Some(_), _) => NamingFileState::Changed,
         }
     }
 
@@ -238,7 +233,6 @@ impl FolderTrust {
     }
 }
 
-/// The pin of a file that was seen.
 fn seen_of<'a>(grant: &'a Grant, file: &Path) -> Option<&'a String> {
     let below = file.strip_prefix(&grant.path).unwrap_or(file);
     grant.pins.get(below.to_string_lossy().as_ref())

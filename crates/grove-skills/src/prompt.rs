@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::catalog::{self, Budget, IndexFile, LocationAlias, Style};
-use grove_catalog::prompt::{self, Base, BlockKind, Instructions, Own, Prompt, Read};
+use grove_catalog::catalog::{self, CatalogBudget, CatalogStyle, IndexFile, LocationAlias};
+use grove_catalog::prompt::{
+    self, BasePrompt, InstructionFile, Prompt, PromptAgent, PromptPartKind, PromptSkill,
+};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
-use grove_spec::agent::{Format, PromptMode, SkillInjection};
+use grove_spec::agent::{AgentFormat, PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::catalog_files;
 use crate::instructions;
-use crate::library::{Look, Unsteady};
+use crate::library::{Discovery, StaleRead};
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 
@@ -24,12 +26,12 @@ use crate::world::World;
 pub enum PromptError {
     /// A file is not the one that was looked at.
     #[error("{} changed while it was read", .0.display())]
-    Unsteady(PathBuf),
+    FileChanged(PathBuf),
 }
 
-impl Unsteady for PromptError {
-    fn is_unsteady(&self) -> bool {
-        matches!(self, Self::Unsteady(_))
+impl StaleRead for PromptError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::FileChanged(_))
     }
 }
 
@@ -39,7 +41,7 @@ pub struct PromptOptions {
     /// Characters that the skills may take; none means what the settings say.
     pub budget: Option<usize>,
     /// The prompt of the program that runs the agent.
-    pub base: Option<Base>,
+    pub base: Option<BasePrompt>,
     /// The agent as it was asked for; none means by its name.
     pub asked: Option<String>,
     /// Skills in place of those that the agent names.
@@ -55,7 +57,6 @@ pub struct AgentPrompt {
     pub skill_folders: Vec<PathBuf>,
     /// The short beginnings of locations in the inherited catalog, with what they stand for.
     pub location_aliases: Vec<LocationAlias>,
-    /// The index files of the catalog that the agent inherits.
     index: Vec<IndexFile>,
     index_dir: PathBuf,
 }
@@ -74,16 +75,16 @@ impl AgentPrompt {
 }
 
 /// The definition of an agent by its own file, or by settings that replace its text.
-pub(crate) fn own_of<'a>(
+pub(crate) fn prompt_agent<'a>(
     agent: &'a Agent,
-    format: Format,
+    format: AgentFormat,
     location: &'a Path,
     source: &'a str,
-) -> Option<Own<'a>> {
+) -> Option<PromptAgent<'a>> {
     let content = agent.content.as_ref()?;
     let mut overridden = agent.overridden.iter();
     let skills = overridden.find(|set| set.field.as_str() == "skills");
-    let own = Own {
+    let own = PromptAgent {
         name: &agent.name,
         agent: &content.parsed.agent,
         format,
@@ -96,7 +97,7 @@ pub(crate) fn own_of<'a>(
         named_in: skills.map_or(location, |set| &set.origin.file),
     };
     Some(match &agent.own_text {
-        Some(other) => Own {
+        Some(other) => PromptAgent {
             file: &other.file,
             digest: other.digest,
             body: &other.text,
@@ -115,11 +116,11 @@ pub struct PromptPlace<'a> {
     pub sources: &'a Sources,
 }
 
-impl<'a> From<&'a Look> for PromptPlace<'a> {
-    fn from(look: &'a Look) -> Self {
+impl<'a> From<&'a Discovery> for PromptPlace<'a> {
+    fn from(discovery: &'a Discovery) -> Self {
         Self {
-            snapshot: &look.snapshot,
-            sources: &look.sources,
+            snapshot: &discovery.snapshot,
+            sources: &discovery.sources,
         }
     }
 }
@@ -135,7 +136,7 @@ pub fn prompt(
     prompt_at(place, agent, options, place)
 }
 
-/// The same for an agent of one look that works where another look was taken: the skills and the project's instructions
+/// The same for an agent of one discovery that works where another was made: the skills and the project's instructions
 /// are those of the place.
 pub fn prompt_at(
     found: PromptPlace<'_>,
@@ -146,10 +147,10 @@ pub fn prompt_at(
     let PromptPlace { snapshot, sources } = found;
     let agents = &snapshot.agents;
     let location = agents.location(agent);
-    let unsteady = || PromptError::Unsteady(location.clone());
+    let unsteady = || PromptError::FileChanged(location.clone());
     let source = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
-    let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
+    let own = prompt_agent(agent, format, &location, &source).ok_or_else(unsteady)?;
     let path = sources.skill_path(&location);
     // The folders that an agent brings are known where the agent was found.
     let (skills, files) = match path {
@@ -183,9 +184,12 @@ pub fn prompt_at(
     made.prompt
         .put_base(&own, options.base.as_ref(), &instructions);
     // A fault of its file or its overrides is a warning about its prompt too.
-    let of_agent = agent.diagnostics.iter().chain(agents.concerning(agent));
+    let of_agent = agent
+        .diagnostics
+        .iter()
+        .chain(agents.override_findings(agent));
     let of_agent = of_agent.filter(|finding| finding.severity != Severity::Info);
-    let others = stood_in_for(agents, agent, options).into_iter();
+    let others = unusable_namesakes(agents, agent, options).into_iter();
     let said = others.chain(of_agent.cloned());
     made.prompt.warnings.splice(0..0, said);
     Ok(made)
@@ -198,7 +202,7 @@ pub(crate) fn choose(
     sources: &Sources,
     (agent, named): (&Agent, Option<&[String]>),
     location: &Path,
-) -> prompt::Chosen {
+) -> prompt::ChosenSkills {
     let path = sources.skill_path(location);
     let mut first = path.map_or_else(Vec::new, |path| path.folders.clone());
     let package = sources.agents.package_of(agent);
@@ -216,26 +220,25 @@ pub(crate) fn choose(
 }
 
 /// Findings about agents of its name that go before an agent and cannot be used.
-fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
+fn unusable_namesakes(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
     let mut all = agents.all.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
     let asked = options.asked.as_deref().unwrap_or(&agent.name);
     at.map_or_else(Vec::new, |at| agents.entries().stand_in_findings(at, asked))
 }
 
-/// Reads the files of skills as the snapshot judged them.
 pub(crate) fn read(
     files: &SkillFiles,
     snapshot: &Snapshot,
     skills: &[usize],
-) -> Result<Vec<Read>, PromptError> {
+) -> Result<Vec<PromptSkill>, PromptError> {
     let one = |at: usize| {
         let skill = snapshot.skills.get(at)?;
         let bytes = files.read(skill)?;
         let digest = Digest::of(&bytes);
         let text = String::from_utf8(bytes).ok()?;
         let body = text.get(skill.content.parsed().body_offset..)?.to_owned();
-        Some(Read {
+        Some(PromptSkill {
             skill: at,
             body,
             digest,
@@ -243,7 +246,7 @@ pub(crate) fn read(
     };
     let unsteady = |at: usize| {
         let skill = snapshot.skills.get(at);
-        PromptError::Unsteady(
+        PromptError::FileChanged(
             skill.map_or_else(PathBuf::new, |skill| snapshot.location(&skill.place)),
         )
     };
@@ -256,10 +259,10 @@ pub(crate) fn read(
 /// Adds the project's instructions if the agent inherits them, and gives them back for comparison with the base prompt.
 fn project_instructions(
     world: &World,
-    own: &Own<'_>,
+    own: &PromptAgent<'_>,
     options: &PromptOptions,
     made: &mut Prompt,
-) -> Vec<Instructions> {
+) -> Vec<InstructionFile> {
     let inherited = own.agent.inherit_project_context;
     let is_cut_out = own.agent.system_prompt_mode == PromptMode::Append && options.base.is_some();
     if !inherited && !is_cut_out {
@@ -279,7 +282,7 @@ fn project_instructions(
 fn skill_folders(skills: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
     let Prompt { active, listed, .. } = &made.prompt;
     let mut blocks = made.prompt.blocks.iter();
-    let has_catalog = blocks.any(|block| block.kind == BlockKind::Catalog);
+    let has_catalog = blocks.any(|block| block.kind == PromptPartKind::Catalog);
     let is_told = |skill: &&Skill| {
         let address = skills.address(skill);
         let is_in_catalog = has_catalog && skill.model_invocable();
@@ -305,12 +308,12 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
         return made.prompt.warnings.push(finding);
     };
     let limits = &settings.limits;
-    let budget = Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count());
+    let budget = CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count());
     let exclude = [made.prompt.active.as_slice(), &made.prompt.listed].concat();
     let catalog = catalog::catalog(
         skills,
-        &catalog::Request {
-            style: Style::Xml,
+        &catalog::CatalogRequest {
+            style: CatalogStyle::Xml,
             budget,
             home: environment.home.as_deref(),
             index_dir: &index_dir,

@@ -1,14 +1,14 @@
-//! The request for a look.
+//! The request for a discovery.
 
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
-use crate::scope::Scope;
+use crate::scope::OwnerScope;
 
-/// The point of view of a look: the places to look in and the rules that hold.
+/// The point of view of a discovery: the places to look in and the rules that hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum View {
+pub enum DiscoveryView {
     /// Grove's own: everything, by Grove's rules.
     #[default]
     Own,
@@ -20,7 +20,7 @@ pub enum View {
 
 /// The kinds that are looked for; other kinds are not walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
+pub struct DiscoveryParts {
     /// Set to look for skills.
     pub skills: bool,
     /// Set to look for agents; with skills too, the folders of skills that agents bring are looked in.
@@ -29,8 +29,8 @@ pub struct Parts {
     pub chains: bool,
 }
 
-impl Parts {
-    /// The surroundings alone, and no kind.
+impl DiscoveryParts {
+    /// The world alone, and no kind.
     pub const NOTHING: Self = Self {
         skills: false,
         agents: false,
@@ -65,57 +65,55 @@ impl Parts {
     };
 
     /// Returns true if a kind is looked for.
-    pub const fn has(self, kind: Kind) -> bool {
+    pub const fn has(self, kind: EntryKind) -> bool {
         match kind {
-            Kind::Skills => self.skills,
-            Kind::Agents => self.agents,
-            Kind::Chains => self.chains,
+            EntryKind::Skills => self.skills,
+            EntryKind::Agents => self.agents,
+            EntryKind::Chains => self.chains,
         }
     }
 
-    /// Returns true if only the surroundings are found.
     pub(crate) const fn is_nothing(self) -> bool {
         !(self.skills || self.agents || self.chains)
     }
 }
 
-impl Default for Parts {
+impl Default for DiscoveryParts {
     fn default() -> Self {
         Self::SKILLS
     }
 }
 
-/// A request for a look: what to look for, and how.
+/// A request for a discovery: the kinds to look for, where, and by which rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct DiscoveryRequest {
     /// The point of view. Its exact folders are those of skills; agents and chains have folders of their own below.
-    pub view: View,
+    pub view: DiscoveryView,
     /// The kinds that are looked for.
-    pub parts: Parts,
+    pub parts: DiscoveryParts,
     /// Exactly these folders to look for agents in, as trusted user roots; none means as usual.
     pub agent_folders: Vec<PathBuf>,
     /// The same for chains.
     pub chain_folders: Vec<PathBuf>,
     /// The scope in which agents and chains are looked for.
-    pub scope: Scope,
+    pub scope: OwnerScope,
     /// Set to lift the caps on candidates and loaded skills.
     pub all: bool,
     /// The only names of skills that are let through; none means all.
     pub names: Option<Vec<String>>,
 }
 
-impl Request {
-    /// The point of view for one kind.
-    pub(crate) fn view_of(&self, kind: Kind) -> View {
+impl DiscoveryRequest {
+    pub(crate) fn view_of(&self, kind: EntryKind) -> DiscoveryView {
         let folders = match kind {
-            Kind::Skills => return self.view.clone(),
-            Kind::Agents => &self.agent_folders,
-            Kind::Chains => &self.chain_folders,
+            EntryKind::Skills => return self.view.clone(),
+            EntryKind::Agents => &self.agent_folders,
+            EntryKind::Chains => &self.chain_folders,
         };
         match &self.view {
-            _ if !folders.is_empty() => View::Folders(folders.clone()),
-            View::Host(name) => View::Host(name.clone()),
-            View::Own | View::Folders(_) => View::Own,
+            _ if !folders.is_empty() => DiscoveryView::Folders(folders.clone()),
+            DiscoveryView::Host(name) => DiscoveryView::Host(name.clone()),
+            DiscoveryView::Own | DiscoveryView::Folders(_) => DiscoveryView::Own,
         }
     }
 }

@@ -15,7 +15,6 @@ use crate::trusting;
 
 /// Folder levels below a skill's folder in which resources are looked for.
 const RESOURCE_DEPTH: usize = 4;
-/// Entries that are looked at for resources.
 const RESOURCE_ENTRIES: usize = 500;
 /// Entries whose names are read for resources, so that those looked at are the first in order.
 const RESOURCE_NAMES: usize = 20_000;
@@ -28,7 +27,6 @@ pub(crate) fn is_twin(name: &str) -> bool {
     name.eq_ignore_ascii_case("SKILL.md") && name != "SKILL.md"
 }
 
-/// Findings about such files among the names of a skill's files.
 pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
     let twins = names.iter().filter(|name| is_twin(name));
     let said = twins.map(|name| {
@@ -174,9 +172,9 @@ pub enum ReadRefusal {
 /// A skill's folder below its root; none for a flat file.
 pub(crate) fn folder_of(skill: &Skill) -> Option<&str> {
     match skill.place.layout {
-        identity::Layout::Flat => None,
-        identity::Layout::Root => Some(""),
-        identity::Layout::Folder => Some(skill.id()),
+        identity::SkillLayout::Flat => None,
+        identity::SkillLayout::Root => Some(""),
+        identity::SkillLayout::Folder => Some(skill.id()),
     }
 }
 
@@ -192,8 +190,8 @@ fn folders_below(
             "" => other.id(),
             folder => other.id().strip_prefix(folder)?.strip_prefix('/')?,
         };
-        let theirs =
-            other.place.root == skill.place.root && other.place.layout == identity::Layout::Folder;
+        let theirs = other.place.root == skill.place.root
+            && other.place.layout == identity::SkillLayout::Folder;
         (theirs && wanted(other)).then(|| inside.to_owned())
     };
     snapshot.skills.iter().filter_map(below).collect()

@@ -1,6 +1,6 @@
-//! The scope of a look for agents and chains.
+//! The scope in which agents and chains are discovered.
 
-use grove_catalog::Source;
+use grove_catalog::RootSource;
 use grove_spec::config::LayerScope;
 
 use crate::planning::PlannedRoot;
@@ -8,7 +8,7 @@ use crate::planning::PlannedRoot;
 /// The owners whose agents and chains are looked for. Those of Grove and of the user's packages always are; a package
 /// that came with the project is the project's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum OwnerScope {
     /// The user's, and the further folders.
     User,
     /// The project's agents and chains.
@@ -18,18 +18,17 @@ pub enum Scope {
     Both,
 }
 
-impl Scope {
+impl OwnerScope {
     pub(crate) fn has(self, planned: &PlannedRoot) -> bool {
         let given_by = planned.package.as_ref();
         match planned.root.source {
-            Source::Bundled => true,
-            Source::Package => self != Self::User || !given_by.is_some_and(|it| it.is_projects),
-            Source::Project => self != Self::User,
-            Source::User | Source::Managed | Source::Extra => self != Self::Project,
+            RootSource::Bundled => true,
+            RootSource::Package => self != Self::User || !given_by.is_some_and(|it| it.is_projects),
+            RootSource::Project => self != Self::User,
+            RootSource::User | RootSource::Managed | RootSource::Extra => self != Self::Project,
         }
     }
 
-    /// Returns true if the project's are looked for.
     pub(crate) fn has_project(self) -> bool {
         self != Self::User
     }

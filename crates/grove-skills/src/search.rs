@@ -1,13 +1,13 @@
 //! Searching the skills of a library, with the index kept in the cache folder.
 //!
 //! ```no_run
-//! use grove_skills::search::{Audience, Query, Searcher};
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::search::{SearchAudience, SearchQuery, Searcher};
+//! use grove_skills::{Environment, Library, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
 //! let mut searcher = Searcher::default();
-//! let query = Query { text: "merge two documents", limit: 10, audience: Audience::Model };
+//! let query = SearchQuery { text: "merge two documents", limit: 10, audience: SearchAudience::Model };
 //! let found = searcher.search(&mut library, &query);
 //! for hit in &found.hits {
 //!     println!("{}", found.snapshot.skills[hit.skill].name());
@@ -19,16 +19,17 @@ mod indexing;
 
 use std::sync::Arc;
 
-use grove_catalog::search::confusable::{self, Confusable};
-use grove_catalog::search::{self, Damaged, Index};
+use grove_catalog::search::confusable::{self, ConfusableSkills};
+use grove_catalog::search::{self, DamagedIndex, SearchIndex};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
 pub use grove_catalog::search::{
-    Audience, Field, Fit, Hit, MAX_LIMIT, Query, Reason, anything_fits,
+    MAX_LIMIT, MatchedWord, SearchAudience, SearchField, SearchFit, SearchHit, SearchQuery,
+    anything_fits,
 };
 
-use crate::library::{Library, Look, LookAgain};
+use crate::library::{Discovery, Library, Rediscover};
 use crate::troubles::file_error;
 
 /// The attempts at looking and reading when some files change in between.
@@ -36,11 +37,11 @@ const ATTEMPTS: usize = 3;
 
 /// The result of a search.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The snapshot that was searched.
     pub snapshot: Arc<Snapshot>,
     /// The skills, best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -48,41 +49,41 @@ pub struct Found {
 /// Searches, and keeps the index of the last snapshot for the next search.
 #[derive(Debug, Default)]
 pub struct Searcher {
-    index: Option<Index>,
+    index: Option<SearchIndex>,
     read: usize,
 }
 
 impl Searcher {
     /// Looks, and searches what was found.
-    pub fn search(&mut self, library: &mut Library, query: &Query<'_>) -> Found {
-        let look = library.look();
-        self.search_in(library, &look, query)
+    pub fn search(&mut self, library: &mut Library, query: &SearchQuery<'_>) -> SearchResult {
+        let discovery = library.discover();
+        self.search_in(library, &discovery, query)
     }
 
-    /// Searches the result of a look of the library; looks again when files changed since.
+    /// Searches a discovery of the library; discovers again when files changed since.
     pub fn search_in(
         &mut self,
-        library: &mut impl LookAgain,
-        look: &Look,
-        query: &Query<'_>,
-    ) -> Found {
-        let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
+        library: &mut impl Rediscover,
+        discovery: &Discovery,
+        query: &SearchQuery<'_>,
+    ) -> SearchResult {
+        let (snapshot, hits, diagnostics) = self.steady(library, discovery, |snapshot, index| {
             search::search(snapshot, index, query)
         });
-        Found {
+        SearchResult {
             snapshot,
             hits,
             diagnostics,
         }
     }
 
-    /// The skills of a look of the library's that a model would mix up; looks again when files changed.
+    /// Returns the skills of a discovery that a model would mix up; discovers again when files changed.
     pub fn confusable_in(
         &mut self,
         library: &mut Library,
-        look: &Look,
-    ) -> (Arc<Snapshot>, Confusable, Vec<Diagnostic>) {
-        self.steady(library, look, |snapshot, index| {
+        discovery: &Discovery,
+    ) -> (Arc<Snapshot>, ConfusableSkills, Vec<Diagnostic>) {
+        self.steady(library, discovery, |snapshot, index| {
             confusable::find(snapshot, index)
         })
     }
@@ -92,44 +93,44 @@ impl Searcher {
         self.read
     }
 
-    /// Asks, and looks again while files change under the index.
+    /// Runs a query, and discovers again while files change under the index.
     fn steady<T: Default>(
         &mut self,
-        library: &mut impl LookAgain,
-        look: &Look,
-        ask: impl Fn(&Snapshot, &Index) -> Result<T, Damaged>,
+        library: &mut impl Rediscover,
+        discovery: &Discovery,
+        ask: impl Fn(&Snapshot, &SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
-        let mut look = look.clone();
+        let mut discovery = discovery.clone();
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
-            let ask = |index: &Index| ask(&look.snapshot, index);
-            let (answer, diagnostics) = self.with_index(&look, last, ask);
+            let ask = |index: &SearchIndex| ask(&discovery.snapshot, index);
+            let (answer, diagnostics) = self.with_index(&discovery, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
-                return (look.snapshot, answer, all);
+                return (discovery.snapshot, answer, all);
             }
             if !last {
                 library.forget_files();
-                look = library.look_again();
+                discovery = library.rediscover();
             }
         }
-        (look.snapshot, T::default(), all)
+        (discovery.snapshot, T::default(), all)
     }
 
     /// Asks the index of a snapshot; one that turns out to be damaged is made anew, once. Nothing is given when
     /// files changed and this is not the last attempt.
     fn with_index<T>(
         &mut self,
-        look: &Look,
+        discovery: &Discovery,
         last: bool,
-        ask: impl Fn(&Index) -> Result<T, Damaged>,
+        ask: impl Fn(&SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
-        let snapshot = &look.snapshot;
-        let file = index_file::path(look);
-        let holds = |index: &Index| index.digest() == digest_of(snapshot);
+        let snapshot = &discovery.snapshot;
+        let file = index_file::path(discovery);
+        let holds = |index: &SearchIndex| index.digest() == digest_of(snapshot);
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
             if damaged {
@@ -147,7 +148,7 @@ impl Searcher {
             diagnostics.push(rebuilt(file.as_deref()));
             self.index = None;
         }
-        let made = indexing::make(look, self.index.as_ref());
+        let made = indexing::make(discovery, self.index.as_ref());
         self.read = made.read;
         if !made.changed.is_empty() && !last {
             return (None, diagnostics);
@@ -163,7 +164,7 @@ impl Searcher {
         {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
-        self.index = Index::open(bytes);
+        self.index = SearchIndex::open(bytes);
         let answer = self.index.as_ref().and_then(|index| ask(index).ok());
         if !is_whole {
             // The next search has to look at those files again.
@@ -173,7 +174,6 @@ impl Searcher {
     }
 }
 
-/// The digest of the skills that an index is made for.
 fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
     *snapshot.skills_digest.as_bytes()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_catalog::disclosure::{Session, SessionFault};
+use grove_catalog::disclosure::{DisclosureSession, SessionFault};
 use grove_fs::atomic::{self, Durability};
 use grove_fs::lock::Lock;
 use grove_fs::{FsError, files};
@@ -57,7 +57,7 @@ impl SessionFileError {
 }
 
 /// Reads a session; none when there is no file.
-pub fn read(path: &Path) -> Result<Option<Session>, SessionFileError> {
+pub fn read(path: &Path) -> Result<Option<DisclosureSession>, SessionFileError> {
     let fault = |fault: SessionFault| SessionFileError::Fault {
         path: path.to_path_buf(),
         fault,
@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> Result<Option<Session>, SessionFileError> {
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| fault(SessionFault::Damaged("it is not UTF-8".to_owned())))?;
-    Session::parse(&text).map(Some).map_err(fault)
+    DisclosureSession::parse(&text).map(Some).map_err(fault)
 }
 
 /// Changes a session while no other process can; what `fresh` gives is changed when there is no file.
@@ -78,8 +78,8 @@ pub fn read(path: &Path) -> Result<Option<Session>, SessionFileError> {
 /// Nothing is written when the change is refused or changes nothing.
 pub fn update<T, E: From<SessionFileError>>(
     path: &Path,
-    fresh: impl FnOnce() -> Session,
-    change: impl FnOnce(&mut Session) -> Result<T, E>,
+    fresh: impl FnOnce() -> DisclosureSession,
+    change: impl FnOnce(&mut DisclosureSession) -> Result<T, E>,
 ) -> Result<T, E> {
     if files::is_link(path) {
         return Err(SessionFileError::Link(path.to_path_buf()).into());
@@ -99,7 +99,6 @@ pub fn update<T, E: From<SessionFileError>>(
     Ok(done)
 }
 
-/// Refuses what is there and is not a plain file.
 fn plain(path: &Path) -> Result<(), SessionFileError> {
     let is_there = files::mode(path).is_ok();
     if is_there && !files::is_file(path) {
@@ -108,7 +107,7 @@ fn plain(path: &Path) -> Result<(), SessionFileError> {
     Ok(())
 }
 
-fn write(path: &Path, session: &Session) -> Result<(), SessionFileError> {
+fn write(path: &Path, session: &DisclosureSession) -> Result<(), SessionFileError> {
     let text = session.print().map_err(|fault| SessionFileError::Fault {
         path: path.to_path_buf(),
         fault,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_fs::probe_walk::{self, Links, RootFolder};
+use grove_fs::probe_walk::{self, LinkRule, RootFolder};
 use grove_fs::{FsError, files};
 use grove_spec::config::{LayerScope, Settings, parse};
 use grove_spec::{Code, Diagnostic};
@@ -13,9 +13,7 @@ use crate::project::FolderTrust;
 
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1_000_000;
 
-/// A project's configuration file, below the project's folder.
 pub(crate) const PROJECT_FILE: &str = ".grove/config.toml";
-/// pi's settings for a project, below the project's folder.
 pub(crate) const PI_PROJECT_FILE: &str = ".pi/settings.json";
 /// The files of a project that set something, and are trusted as they were seen.
 pub(crate) const PROJECT_FILES: [&str; 2] = [PROJECT_FILE, PI_PROJECT_FILE];
@@ -34,13 +32,12 @@ pub struct LoadedSettings {
 }
 
 impl LoadedSettings {
-    /// Reads the user's file.
     pub(crate) fn of_user(environment: &Environment) -> Self {
         let mut loaded = Self::default();
         let file = user_file(environment);
         let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
         if let Some(text) = loaded.text(read, &file) {
-            loaded.lay(&text, LayerScope::User, &file);
+            loaded.apply_layer(&text, LayerScope::User, &file);
         }
         loaded
     }
@@ -55,7 +52,7 @@ impl LoadedSettings {
             return;
         };
         if trust().covers_file(&file, &Digest::of(text.as_bytes()).to_string()) {
-            return self.lay(&text, LayerScope::Project, &file);
+            return self.apply_layer(&text, LayerScope::Project, &file);
         }
         let message = "the project's configuration is not used: it is new or not trusted";
         let finding = Diagnostic::new(Code::ConfigUntrusted, message);
@@ -82,19 +79,18 @@ impl LoadedSettings {
             .ok()
     }
 
-    fn lay(&mut self, text: &str, scope: LayerScope, file: &Path) {
+    fn apply_layer(&mut self, text: &str, scope: LayerScope, file: &Path) {
         let (layer, diagnostics) = parse(text, scope, file);
         if layer.agents.is_some() {
             let digest = Digest::of(text.as_bytes());
             self.digests.push((file.to_path_buf(), digest));
         }
-        self.settings.lay(layer, scope);
+        self.settings.apply_layer(layer, scope);
         self.diagnostics.extend(diagnostics);
         self.files.push(file.to_path_buf());
     }
 }
 
-/// The user's configuration file.
 pub(crate) fn user_file(environment: &Environment) -> PathBuf {
     environment.config.join("config.toml")
 }
@@ -105,5 +101,5 @@ pub(crate) fn read_project_file(project_root: &Path, file: &str) -> Result<Vec<u
         base: None,
         path: project_root.to_path_buf(),
     };
-    probe_walk::read_below(&folder, Links::Contain, file, MAX_CONFIG_BYTES)
+    probe_walk::read_below(&folder, LinkRule::Contain, file, MAX_CONFIG_BYTES)
 }

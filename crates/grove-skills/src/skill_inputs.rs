@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use grove_catalog::eligibility::Facts;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
+use grove_catalog::eligibility::MachineFacts;
+use grove_catalog::resolve::{ResolveInput, SkillCandidate, SkillRules, resolve};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_spec::config::Settings;
 use grove_spec::text::counted;
 use grove_spec::{Code, Diagnostic};
@@ -14,17 +14,14 @@ use crate::loading::LoadedRoot;
 use crate::planning::PlannedRoot;
 use crate::usage::EarlierUsage;
 
-/// The inputs that decide about skills.
 #[derive(Debug)]
 pub(crate) struct SkillInputs {
-    /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// The result of loading each of them.
     pub(crate) loaded: Vec<Arc<LoadedRoot>>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) facts: Arc<MachineFacts>,
     pub(crate) names: Option<Vec<String>>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: SkillRules,
     /// The usage from before the library began; looked at where there are more skills than entries.
     pub(crate) usage: Arc<EarlierUsage>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -49,7 +46,7 @@ impl SkillInputs {
         let total = self.loaded.iter().map(|root| root.candidates.len()).sum();
         let mut candidates = Vec::with_capacity(total);
         for (index, root) in self.loaded.iter().enumerate() {
-            candidates.extend(root.candidates.iter().map(|candidate| Candidate {
+            candidates.extend(root.candidates.iter().map(|candidate| SkillCandidate {
                 root: index,
                 ..candidate.clone()
             }));
@@ -58,7 +55,7 @@ impl SkillInputs {
         let diagnostics = self.diagnostics.iter().chain(of_roots).cloned();
         let roots = self.planned.iter().zip(&self.loaded);
         let roots = roots.map(|(planned, loaded)| loaded.judged_root(&planned.root));
-        let mut snapshot = resolve(Input {
+        let mut snapshot = resolve(ResolveInput {
             roots: roots.collect(),
             candidates,
             settings: &self.settings,
@@ -68,10 +65,10 @@ impl SkillInputs {
             used: &|file| self.usage.of(file),
             diagnostics: diagnostics.collect(),
         });
-        self.say_what_is_kept(&mut snapshot);
+        self.report_stand_ins(&mut snapshot);
         let skills = snapshot.skills.iter();
         let untrusted = skills
-            .filter(|skill| skill.state == State::Untrusted)
+            .filter(|skill| skill.state == EntryState::Untrusted)
             .count();
         if untrusted > 0 {
             let verb = if untrusted == 1 { "is" } else { "are" };
@@ -86,7 +83,7 @@ impl SkillInputs {
     }
 
     /// Adds the finding about its file to each skill whose last good version stands in.
-    fn say_what_is_kept(&self, snapshot: &mut Snapshot) {
+    fn report_stand_ins(&self, snapshot: &mut Snapshot) {
         for (planned, loaded) in self.planned.iter().zip(&self.loaded) {
             let path = &planned.root.path;
             let root = snapshot.roots.iter().position(|root| root.path == *path);

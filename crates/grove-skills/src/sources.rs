@@ -13,7 +13,7 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{Digest, identity};
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::stamp::fingerprint;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 
 use crate::definition_files::is_unchanged;
 use crate::loading::LoadedRoot;
@@ -44,7 +44,6 @@ pub struct DefinitionFiles {
     roots: Vec<SourceRoot>,
 }
 
-/// A root whose files are read.
 #[derive(Debug)]
 struct SourceRoot {
     planned: PlannedRoot,
@@ -124,12 +123,10 @@ impl SkillFiles {
         root
     }
 
-    /// The root that a skill was found in, as it was planned.
     pub(crate) fn planned(&self, skill: &Skill) -> Option<&PlannedRoot> {
         self.root(skill).map(|(root, _)| &root.planned)
     }
 
-    /// The roots that a package gave.
     pub(crate) fn roots_of_package(&self, folder: &Path) -> Vec<PathBuf> {
         let roots = self.roots.iter().map(|(root, _)| &root.planned);
         let given = roots.filter(|planned| planned.package_folder() == Some(folder));
@@ -201,7 +198,7 @@ impl Sources {
         self
     }
 
-    /// The surroundings that the look was made in.
+    /// Returns the world that the discovery was made in.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -211,7 +208,6 @@ impl Sources {
         self.skill_paths.get(file)
     }
 
-    /// Returns true if it has the skills of the folders that an agent brings.
     pub(crate) fn has_skills_of(&self, path: &SkillPath) -> bool {
         self.widened.contains_key(&path.folders)
     }
@@ -251,20 +247,18 @@ impl DefinitionFiles {
         root
     }
 
-    /// The root that one was found in, as it was planned.
     pub(crate) fn planned<P>(&self, defined: &Defined<P>) -> Option<&PlannedRoot> {
         self.root(defined).map(|root| &root.planned)
     }
 
-    /// The folder of the package that one came with.
     pub(crate) fn package_of<P>(&self, defined: &Defined<P>) -> Option<&Path> {
         self.planned(defined)?.package_folder()
     }
 
     /// The format of an agent's file.
-    pub fn format_of<P>(&self, defined: &Defined<P>) -> Format {
+    pub fn format_of<P>(&self, defined: &Defined<P>) -> AgentFormat {
         let planned = self.planned(defined);
-        planned.map_or(Format::Native, |planned| planned.format)
+        planned.map_or(AgentFormat::Native, |planned| planned.format)
     }
 
     /// The text of a file if it is still the one that was judged.

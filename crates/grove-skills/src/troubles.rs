@@ -4,78 +4,76 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use grove_fs::FsError;
-use grove_fs::probe_walk::{LimitsHit, Problem, Trouble, WalkOptions};
+use grove_fs::probe_walk::{LimitsHit, WalkOptions, WalkProblem, WalkTrouble};
 use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{first_names, one_line, visible};
 use grove_spec::{Code, Diagnostic};
 
-/// The diagnostic for a problem below a root.
-pub(crate) fn problem(root: &Path, problem: &Problem) -> Diagnostic {
+pub(crate) fn problem(root: &Path, problem: &WalkProblem) -> Diagnostic {
     let path = match problem.trouble {
         // The finding names the file as it is shown: the raw name must reach no reader.
-        Trouble::UnprintableName => visible(&problem.path),
+        WalkTrouble::UnprintableName => visible(&problem.path),
         _ => Cow::Borrowed(problem.path.as_str()),
     };
     describe(&problem.path, &problem.trouble).in_file(&root.join(&*path))
 }
 
-/// The diagnostic for a skill file that could not be read.
-pub(crate) fn refusal(trouble: &Trouble, limit: u64) -> Diagnostic {
+pub(crate) fn refusal(trouble: &WalkTrouble, limit: u64) -> Diagnostic {
     match trouble {
-        Trouble::TooLarge(size) => too_large(*size, limit),
+        WalkTrouble::TooLarge(size) => too_large(*size, limit),
         other => describe("SKILL.md", other),
     }
 }
 
-pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
+pub(crate) fn describe(path: &str, trouble: &WalkTrouble) -> Diagnostic {
     let path = one_line(path);
     let shown = |target: &Path| one_line(&target.to_string_lossy());
     let (code, message) = match trouble {
-        Trouble::TooLarge(size) => (Code::FileTooLarge, format!("`{path}` has {size} bytes")),
-        Trouble::NotRegular => {
+        WalkTrouble::TooLarge(size) => (Code::FileTooLarge, format!("`{path}` has {size} bytes")),
+        WalkTrouble::NotRegular => {
             let message = format!("`{path}` is not a regular file");
             (Code::NotRegularFile, message)
         }
-        Trouble::Pseudo => {
+        WalkTrouble::Pseudo => {
             let message = format!("`{path}` leads into a kernel file system");
             (Code::PseudoFile, message)
         }
-        Trouble::Escape(target) => {
+        WalkTrouble::Escape(target) => {
             let to = shown(target);
             let message =
                 format!("link `{path}` leads out of the root to `{to}` and was not followed");
             (Code::PathEscape, message)
         }
-        Trouble::BrokenLink(target) => {
+        WalkTrouble::BrokenLink(target) => {
             let message = format!("link `{path}` leads nowhere: `{}`", shown(target));
             (Code::BrokenLink, message)
         }
-        Trouble::Error(error) => {
+        WalkTrouble::Error(error) => {
             let message = format!("`{path}` could not be read: {error}");
             (Code::Unreadable, message)
         }
-        Trouble::UnprintableName => {
+        WalkTrouble::UnprintableName => {
             let message =
                 format!("`{path}` has a name that cannot be shown; nothing in it was read");
             (Code::UnprintablePath, message)
         }
-        Trouble::Loop => {
+        WalkTrouble::Loop => {
             let message = format!("`{path}` leads to a folder that was already walked");
             (Code::LinkLoop, message)
         }
-        Trouble::Twins(names) => {
+        WalkTrouble::Twins(names) => {
             let first = first_names(names);
             let message = format!("in both places, and only the one in `skills` was read: {first}");
             return Diagnostic::new(Code::ChildDuplicate, message).with_names(names.clone());
         }
-        Trouble::TooDeep => {
+        WalkTrouble::TooDeep => {
             let message = format!(
                 "it is on the last of {} levels of its tree, so its children were not looked for",
                 grove_catalog::tree::MAX_LEVELS
             );
             (Code::TreeDepth, message)
         }
-        Trouble::WrongCase(name) => {
+        WalkTrouble::WrongCase(name) => {
             let message = format!("`{name}` is not `SKILL.md` and was not read");
             (Code::FileNameCase, message)
         }
@@ -83,12 +81,10 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
     Diagnostic::new(code, message)
 }
 
-/// The diagnostic for a file that could not be read or written.
 pub(crate) fn file_error(code: Code, error: &FsError) -> Diagnostic {
     Diagnostic::new(code, format!("{error}: {}", error.source)).in_file(&error.path)
 }
 
-/// The diagnostics for the limits that a walk of skills reached.
 pub(crate) fn limits(
     root: &Path,
     label: &str,
@@ -119,11 +115,11 @@ pub(crate) fn limits(
         names => names,
     };
     let entries = format!("more than {} entries in {names}", options.max_entries);
-    said_of_limits(root, hit, [candidates, deep, opened, entries])
+    limit_findings(root, hit, [candidates, deep, opened, entries])
 }
 
 /// The findings about limits that were reached: candidates, depth, folders, entries.
-pub(crate) fn said_of_limits(
+pub(crate) fn limit_findings(
     root: &Path,
     hit: &LimitsHit,
     [candidates, depth, folders, entries]: [String; 4],

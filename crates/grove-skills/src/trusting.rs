@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::trust::{self, Trust};
+use grove_catalog::trust::{self, RootTrust};
 use grove_fs::approvals::Approvals;
-use grove_fs::trust_store::{Grant, Lookup, Pins, TrustStore};
+use grove_fs::trust_store::{Grant, GrantLookup, Pins, TrustStore};
 use grove_fs::{FsError, files};
 
 use crate::environment::Environment;
-use crate::project::{Permitted, Project};
+use crate::project::{Project, ProjectRule};
 use seen_texts::{SeenTexts, text_of};
 use survey::survey;
 pub use survey::{ItemKind, ReviewItem};
@@ -49,7 +49,7 @@ pub enum TrustError {
 
 /// A folder that would be trusted, and what is different from what was trusted before.
 #[derive(Debug)]
-pub struct Review {
+pub struct TrustReview {
     /// The folder that would be trusted.
     pub folder: PathBuf,
     /// Set if later changes are trusted too.
@@ -81,7 +81,7 @@ pub struct ChangedFile {
     pub texts: Option<(String, String)>,
 }
 
-impl Review {
+impl TrustReview {
     /// The text of a file as it is trusted, where it is one and no secret is to be feared in it.
     pub fn text_of(&self, path: &str) -> Option<String> {
         let is_setting = |item: &ReviewItem| item.kind == ItemKind::Setting && item.path == path;
@@ -93,7 +93,7 @@ impl Review {
     }
 
     /// Returns true if anything of an item is new or changed.
-    pub fn is_news(&self, item: &ReviewItem) -> bool {
+    pub fn is_new_or_changed(&self, item: &ReviewItem) -> bool {
         let is_of = |path: &str| {
             let rest = path.strip_prefix(item.path.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -109,14 +109,14 @@ pub fn review(
     environment: &Environment,
     folder: Option<&Path>,
     follow: bool,
-) -> Result<Review, TrustError> {
+) -> Result<TrustReview, TrustError> {
     if let Some(why) = environment.why_nowhere() {
         return Err(TrustError::NoHome(why));
     }
     let folder = folder_for(environment, folder)?;
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
-    let mut earlier = Earlier::find(&store, &folder);
+    let mut earlier = EarlierPins::find(&store, &folder);
     let survey = survey(environment, &folder);
     let pins = survey.pins();
     let texts = SeenTexts::new(&environment.state);
@@ -148,7 +148,7 @@ pub fn review(
     earlier.pins.retain(|path, _| stays(path));
     earlier.pins.extend(pins);
     grant.pins = Arc::new(earlier.pins);
-    Ok(Review {
+    Ok(TrustReview {
         follow,
         items: survey.items.into_values().collect(),
         new,
@@ -164,7 +164,7 @@ pub fn review(
 }
 
 /// Trusts a folder exactly as it was when it was reviewed: a file that changed in the meantime counts as changed.
-pub fn accept(environment: &Environment, review: &Review) -> Result<(), TrustError> {
+pub fn accept(environment: &Environment, review: &TrustReview) -> Result<(), TrustError> {
     let store = store(environment);
     let settings = review
         .items
@@ -187,7 +187,7 @@ pub fn grant(
     environment: &Environment,
     folder: Option<&Path>,
     follow: bool,
-) -> Result<Review, TrustError> {
+) -> Result<TrustReview, TrustError> {
     let review = review(environment, folder, follow)?;
     accept(environment, &review)?;
     Ok(review)
@@ -220,7 +220,7 @@ pub fn keep_written(
     };
     let store = store(environment);
     let folder = files::canonical(folder)?;
-    let Lookup::Granted(mut grant) = store.covering(&folder) else {
+    let GrantLookup::Granted(mut grant) = store.covering(&folder) else {
         return Ok(());
     };
     let path = files::without_links_above(written.path)?;
@@ -262,18 +262,18 @@ pub fn keep_written(
 
 /// The pins that earlier grants of a folder, and of folders below it, have.
 #[derive(Default)]
-struct Earlier {
+struct EarlierPins {
     pins: Pins,
     /// Folders below with a grant of their own. The nearest grant decides, so it would hide the new one.
     absorbed: Vec<PathBuf>,
 }
 
-impl Earlier {
+impl EarlierPins {
     fn find(store: &TrustStore, folder: &Path) -> Self {
         let mut earlier = Self::default();
         let of_the_tree = |grant: &Grant| {
             grant.path.starts_with(folder)
-                && matches!(store.covering(&grant.path), Lookup::Granted(sound) if sound == *grant)
+                && matches!(store.covering(&grant.path), GrantLookup::Granted(sound) if sound == *grant)
         };
         for grant in store.grants().into_iter().filter(of_the_tree) {
             // A folder below whose changes are followed keeps its own grant.
@@ -308,10 +308,10 @@ pub fn revoke(
     }
     match store.covering(&asked) {
         // Without a folder one means whatever makes this place trusted.
-        Lookup::Granted(grant) if folder.is_none() => {
+        GrantLookup::Granted(grant) if folder.is_none() => {
             Ok((grant.path.clone(), store.revoke(&grant.path)?))
         }
-        Lookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
+        GrantLookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
         _ if folder.is_none() => Ok((folder_for(environment, None)?, false)),
         _ => Ok((asked, false)),
     }
@@ -327,12 +327,10 @@ pub fn approvals(environment: &Environment) -> Approvals {
     Approvals::new(folder(environment))
 }
 
-/// The store of a user's grants.
 pub(crate) fn store(environment: &Environment) -> TrustStore {
     TrustStore::new(folder(environment))
 }
 
-/// The folder that holds them.
 pub(crate) fn folder(environment: &Environment) -> PathBuf {
     environment.state.join("trust")
 }
@@ -345,7 +343,7 @@ fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBu
         let project = Project::find(environment);
         project.grant_folder().map_or(working, Path::to_path_buf)
     };
-    let may_be_project = Permitted::in_environment(environment).allows(&folder);
+    let may_be_project = ProjectRule::in_environment(environment).allows(&folder);
     if may_be_project && !files::is_mount_root(&folder) {
         Ok(folder)
     } else {
@@ -353,7 +351,6 @@ fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBu
     }
 }
 
-/// The canonical path of a folder that the person named.
 fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
     match files::canonical(folder) {
         Ok(canonical) if files::is_folder(&canonical) => Ok(canonical),
@@ -364,11 +361,11 @@ fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
 }
 
 /// The word for the trust in a project folder, for display.
-pub fn describe(trust: &Trust) -> &'static str {
+pub fn describe(trust: &RootTrust) -> &'static str {
     match trust {
-        Trust::Trusted => "trusted",
-        Trust::Untrusted | Trust::NotByHost { .. } => "untrusted",
-        Trust::Pinned { .. } => "trusted as seen",
-        Trust::NamedAnew { .. } => "named anew",
+        RootTrust::Trusted => "trusted",
+        RootTrust::Untrusted | RootTrust::NotByHost { .. } => "untrusted",
+        RootTrust::Pinned { .. } => "trusted as seen",
+        RootTrust::NamedAnew { .. } => "named anew",
     }
 }

@@ -35,20 +35,20 @@ const POINTS: f64 = 100.0;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct UsageRecord {
     version: u32,
-    skills: BTreeMap<String, Use>,
+    skills: BTreeMap<String, SkillUse>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Use {
+struct SkillUse {
     count: u32,
     /// The time of the last use, in seconds since 1970.
     last: u64,
 }
 
-impl Default for Record {
+impl Default for UsageRecord {
     fn default() -> Self {
         Self {
             version: VERSION,
@@ -102,7 +102,7 @@ pub(crate) fn scores(
 #[derive(Debug)]
 pub(crate) struct EarlierUsage {
     file: Option<PathBuf>,
-    read: OnceLock<(Record, u64)>,
+    read: OnceLock<(UsageRecord, u64)>,
 }
 
 impl EarlierUsage {
@@ -113,7 +113,6 @@ impl EarlierUsage {
         }
     }
 
-    /// The score of the skill in a file.
     pub(crate) fn of(&self, location: &Path) -> u32 {
         let Some(file) = &self.file else { return 0 };
         let (record, now) = self.read.get_or_init(|| {
@@ -125,13 +124,12 @@ impl EarlierUsage {
     }
 }
 
-/// The present score of a skill's use.
 #[expect(
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "counts and ages are not negative, and days need no precision"
 )]
-fn score(used: Use, now: u64) -> u32 {
+fn score(used: SkillUse, now: u64) -> u32 {
     let days = now.saturating_sub(used.last) as f64 / DAY;
     let decay = 0.5_f64.powf(days / HALF_LIFE_DAYS).max(FLOOR);
     (f64::from(used.count) * decay * POINTS).round() as u32
@@ -165,7 +163,7 @@ fn update(
     atomic::write(file, &bytes, Durability::Cache)
 }
 
-fn forget_oldest(record: &mut Record) {
+fn forget_oldest(record: &mut UsageRecord) {
     let Some(over) = record
         .skills
         .len()
@@ -187,36 +185,36 @@ fn forget_oldest(record: &mut Record) {
 
 /// The part that every version of the record has.
 #[derive(Debug, Deserialize)]
-struct Versioned {
+struct UsageVersion {
     version: u64,
 }
 
 /// A record that was read; when there is none to be had it is empty, with the reason. A record of a later version is
 /// not ours to replace.
 struct ReadRecord {
-    record: Record,
+    record: UsageRecord,
     finding: Option<Diagnostic>,
     is_ours: bool,
 }
 
 fn read(file: &Path) -> ReadRecord {
     let empty = |code: Code, message: String| ReadRecord {
-        record: Record::default(),
+        record: UsageRecord::default(),
         finding: Some(Diagnostic::new(code, message).in_file(file)),
         is_ours: code != Code::UsageNewer,
     };
-    let whole = |record: Record| ReadRecord {
+    let whole = |record: UsageRecord| ReadRecord {
         record,
         finding: None,
         is_ours: true,
     };
     let bytes = match files::read_bounded(file, MAX_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.is_not_found() => return whole(Record::default()),
+        Err(error) if error.is_not_found() => return whole(UsageRecord::default()),
         Err(error) => return empty(Code::UsageDamaged, format!("{error}: {}", error.source)),
     };
     // A later version may have other fields, so its number is looked at by itself.
-    if let Ok(Versioned { version }) = serde_json::from_slice(&bytes)
+    if let Ok(UsageVersion { version }) = serde_json::from_slice(&bytes)
         && version > u64::from(VERSION)
     {
         let message = format!(
@@ -224,7 +222,7 @@ fn read(file: &Path) -> ReadRecord {
         );
         return empty(Code::UsageNewer, message);
     }
-    match serde_json::from_slice::<Record>(&bytes) {
+    match serde_json::from_slice::<UsageRecord>(&bytes) {
         Ok(record) if record.version == VERSION => whole(record),
         _ => {
             let message = "the record of used skills is damaged and has been started afresh";
@@ -260,23 +258,23 @@ mod tests {
             (u32::MAX, 0, u32::MAX),
         ] {
             let now = days(20_000);
-            let used = Use {
+            let used = SkillUse {
                 count,
                 last: now - age,
             };
             assert_eq!(score(used, now), expected, "{count} {age}");
         }
-        let ahead = Use { count: 1, last: 9 };
+        let ahead = SkillUse { count: 1, last: 9 };
         assert_eq!(score(ahead, 0), 100, "a clock that was put back");
     }
 
     #[test]
     fn the_longest_unused_are_forgotten() {
-        let mut record = Record::default();
+        let mut record = UsageRecord::default();
         for n in 0..MAX_SKILLS as u64 + 3 {
             record
                 .skills
-                .insert(format!("{n:05}"), Use { count: 1, last: n });
+                .insert(format!("{n:05}"), SkillUse { count: 1, last: n });
         }
         forget_oldest(&mut record);
         assert_eq!(record.skills.len(), MAX_SKILLS);

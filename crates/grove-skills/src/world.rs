@@ -1,25 +1,25 @@
-//! The surroundings of a look, found once: the project, the trust in it, the settings, the packages.
+//! The world of a discovery, found once: the project, the trust in it, the settings, the packages.
 //!
 //! Code that plans, reads, overrides, exports or judges is given it and finds nothing of it again, so that all of one
-//! look speak of the same moment and each of those files is opened once.
+//! discovery speaks of the same moment and each of those files is opened once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::hosts::{self, Host, NamedFolders};
 use grove_fs::trust_store::{Grant, TrustStore};
-use grove_spec::config::{Limits, Settings, Sourced};
-use grove_spec::package::Kind;
+use grove_spec::config::{ConfiguredLimits, Settings, Sourced};
+use grove_spec::package::EntryKind;
 
 use crate::environment::Environment;
 use crate::packages::{self, Packages};
 use crate::project::{FolderTrust, Project};
-use crate::request::{Request, View};
-use crate::scope::Scope;
+use crate::request::{DiscoveryRequest, DiscoveryView};
+use crate::scope::OwnerScope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 
-/// The surroundings of one look.
+/// The project, trust, settings and packages that one discovery goes by.
 #[derive(Debug)]
 pub struct World {
     /// The facts about the machine and the user's shell.
@@ -30,18 +30,15 @@ pub struct World {
     pub settings: Arc<LoadedSettings>,
     /// The packages that were found; none where they are not asked for.
     pub packages: Packages,
-    /// The settings of Grove's own view.
     pub(crate) own_settings: Arc<LoadedSettings>,
-    /// The settings of the user alone.
     pub(crate) user_settings: Arc<LoadedSettings>,
-    /// The scope in which agents and chains are looked for.
-    pub(crate) scope: Scope,
+    pub(crate) scope: OwnerScope,
     grants: TrustStore,
 }
 
 impl World {
-    /// Finds what a request needs of the surroundings.
-    pub fn find(environment: &Arc<Environment>, request: &Request) -> Self {
+    /// Finds what a request needs of the project, the settings and the packages.
+    pub fn find(environment: &Arc<Environment>, request: &DiscoveryRequest) -> Self {
         Self::find_with(environment, request, trusting::store(environment), None)
     }
 
@@ -49,15 +46,16 @@ impl World {
     /// force.
     pub(crate) fn find_with(
         environment: &Arc<Environment>,
-        request: &Request,
+        request: &DiscoveryRequest,
         grants: TrustStore,
         earlier: Option<&Self>,
     ) -> Self {
         let parts = request.parts;
         let host = request.view.host();
-        let mut kinds = Kind::ALL.into_iter();
-        let is_own = kinds.any(|kind| parts.has(kind) && request.view_of(kind) == View::Own);
-        let has_own_settings = is_own || (parts.is_nothing() && request.view == View::Own);
+        let mut kinds = EntryKind::ALL.into_iter();
+        let is_own =
+            kinds.any(|kind| parts.has(kind) && request.view_of(kind) == DiscoveryView::Own);
+        let has_own_settings = is_own || (parts.is_nothing() && request.view == DiscoveryView::Own);
         // Prompts have the project's instructions for all who work in it, whichever folders agents and skills are in.
         let needs_project = has_own_settings || host.is_some() || (parts.skills && parts.agents);
         let project = if needs_project {
@@ -83,7 +81,7 @@ impl World {
             Arc::make_mut(&mut own_settings).add_project(root, &|| FolderTrust::of(root, &grants));
         }
         let settings = match (&request.view, &host) {
-            (View::Folders(_), _) => Arc::clone(&user_settings),
+            (DiscoveryView::Folders(_), _) => Arc::clone(&user_settings),
             (_, Some(host)) => Arc::new(LoadedSettings {
                 settings: settings_of_host(host),
                 ..LoadedSettings::default()
@@ -130,7 +128,7 @@ impl World {
             packages: Packages::default(),
             own_settings: Arc::clone(&user_settings),
             user_settings,
-            scope: Scope::Both,
+            scope: OwnerScope::Both,
             grants: trusting::store(environment),
         }
     }
@@ -140,22 +138,21 @@ impl World {
         self.grants.grants()
     }
 
-    /// The trust in a folder.
     pub(crate) fn trust_of(&self, folder: &Path) -> FolderTrust {
         FolderTrust::of(folder, &self.grants)
     }
 
     /// The settings by which agents and chains are looked for, in exactly these folders or as usual.
-    pub(crate) fn definition_settings(&self, view: &View) -> &LoadedSettings {
+    pub(crate) fn definition_settings(&self, view: &DiscoveryView) -> &LoadedSettings {
         match view {
-            View::Own => &self.own_settings,
-            View::Folders(_) | View::Host(_) => &self.user_settings,
+            DiscoveryView::Own => &self.own_settings,
+            DiscoveryView::Folders(_) | DiscoveryView::Host(_) => &self.user_settings,
         }
     }
 }
 
-impl View {
-    /// The host by whose rules the look is made.
+impl DiscoveryView {
+    /// The host by whose rules the discovery is made.
     pub(crate) fn host(&self) -> Option<Host> {
         match self {
             Self::Host(name) => hosts::by_name(name),
@@ -175,7 +172,7 @@ fn settings_of_host(host: &Host) -> Settings {
     };
     let scan = &host.scan;
     let mut settings = Settings::default();
-    settings.limits = Limits {
+    settings.limits = ConfiguredLimits {
         candidates_per_root: limit(scan.candidates_per_root.unwrap_or(u64::MAX)),
         loaded_per_root: limit(u64::MAX),
         loaded_per_source: limit(scan.loaded_per_source.unwrap_or(u64::MAX)),

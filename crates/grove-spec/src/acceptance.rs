@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::agent::{Choice, Structured};
+use crate::agent::{Structured, WordChoice};
 use crate::text::one_line;
 
 /// The proof that work must have before it counts as done.
@@ -37,7 +37,7 @@ pub enum AcceptanceLevel {
     Reviewed,
 }
 
-impl Choice for AcceptanceLevel {
+impl WordChoice for AcceptanceLevel {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("auto", Self::Auto),
         ("none", Self::None),
@@ -71,7 +71,7 @@ pub struct AcceptanceContract {
     pub pinned: Option<Vec<String>>,
     /// The review of the work; `false` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub review: Option<Review>,
+    pub review: Option<AcceptanceReview>,
     /// Cases in which the child must stop and ask.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_rules: Vec<String>,
@@ -111,7 +111,7 @@ pub enum CriterionSeverity {
     Recommended,
 }
 
-impl Choice for CriterionSeverity {
+impl WordChoice for CriterionSeverity {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("required", Self::Required),
         ("recommended", Self::Recommended),
@@ -135,7 +135,7 @@ macro_rules! evidence {
             }
         }
 
-        impl Choice for Evidence {
+        impl WordChoice for Evidence {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$kind),)*];
             const TAKES: &'static str = "a kind of evidence";
             const OVERRIDE_TAKES: &'static str = Self::TAKES;
@@ -194,7 +194,7 @@ pub enum VerifyProgram {
 /// The review that an acceptance asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Review {
+pub enum AcceptanceReview {
     /// No review, written as `false`.
     Off(bool),
     /// A review by an agent.
@@ -294,10 +294,8 @@ fn no_level(word: &str) -> String {
     )
 }
 
-/// The most turns in which a child may mend what was missing.
 const MAX_FINALIZATION_TURNS: u64 = 10;
 
-/// Reads a contract and notes what is wrong with it.
 struct ContractReader {
     faults: Vec<String>,
 }
@@ -480,9 +478,9 @@ impl ContractReader {
         })
     }
 
-    fn review(&mut self, value: &Value) -> Option<Review> {
+    fn review(&mut self, value: &Value) -> Option<AcceptanceReview> {
         let fields = match value {
-            Value::Bool(false) => return Some(Review::Off(false)),
+            Value::Bool(false) => return Some(AcceptanceReview::Off(false)),
             Value::Object(fields) => fields,
             _ => {
                 self.fault("`acceptance.review` is neither `false` nor an object".to_owned());
@@ -498,7 +496,7 @@ impl ContractReader {
         if required == Some(None) {
             self.fault("`acceptance.review.required` is neither true nor false".to_owned());
         }
-        Some(Review::By(Reviewer {
+        Some(AcceptanceReview::By(Reviewer {
             agent,
             focus,
             required: required.flatten(),

@@ -149,7 +149,7 @@ codes! {
     ExportLeftOut = "export-left-out", Warning, "An agent cannot be used as it is, so it was not exported; its earlier export was kept.", "see `grove agents show` for what it needs";
     ExportPartial = "export-partial", Warning, "A file of a skill was not copied.", "replace it with a plain file of another name, or accept that the host does without it";
     SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not searched.", "put the skills into a folder that is searched anyway, such as `.agents/skills`";
-    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has reviewed them as they are now.", "review the file, then run `grove trust`";
+    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: they were not reviewed as they are now.", "review the file, then run `grove trust`";
     InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or must not be, and are not in the prompt.", "replace the file with a plain text file in the project";
     InstructionsBudget = "instructions-budget", Warning, "A project's instructions do not fit into the prompt's budget for them and were left out entirely.", "shorten the file, or raise `limits.instruction_chars`";
     InstructionsSecond = "instructions-second", Info, "A folder has two files with instructions; only one of them is used.", "keep one file, or make one a link to the other";

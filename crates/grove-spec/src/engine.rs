@@ -8,7 +8,7 @@ use crate::text::one_line;
 
 /// The program that drives an agent: Grove's own loop over a model, or an agent program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Engine {
+pub enum EngineName {
     /// Grove's own loop over a model.
     Native,
     /// An agent program that Grove knows by a word.
@@ -19,11 +19,10 @@ pub enum Engine {
 
 /// The word for Grove's own loop.
 const NATIVE: &str = "native";
-/// The agent programs that are known by a word.
 const PROGRAMS: [&str; 6] = ["claude", "codex", "pi", "copilot", "opencode", "gemini"];
 const ACP: &str = "acp:";
 
-impl Engine {
+impl EngineName {
     /// Returns the engine that a word names.
     pub fn of(word: &str) -> Option<Self> {
         if let Some(command) = word.strip_prefix(ACP) {
@@ -38,7 +37,7 @@ impl Engine {
     }
 }
 
-impl std::fmt::Display for Engine {
+impl std::fmt::Display for EngineName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Native => f.write_str(NATIVE),
@@ -48,13 +47,13 @@ impl std::fmt::Display for Engine {
     }
 }
 
-impl Serialize for Engine {
+impl Serialize for EngineName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl Structured for Engine {
+impl Structured for EngineName {
     const TAKES: &'static str =
         "`native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`";
     const HELP: &'static str = "write `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:` and a command";

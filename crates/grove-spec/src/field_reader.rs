@@ -3,7 +3,7 @@
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::skill::fields::{clean, parse_boolean};
-use crate::yaml::{Entry, Value};
+use crate::yaml::{YamlEntry, YamlValue};
 
 /// A reader of frontmatter values, which reports those of the wrong kind.
 pub(crate) struct FieldReader<'a> {
@@ -38,19 +38,19 @@ impl<'a> FieldReader<'a> {
     }
 
     /// Reads optional text; anything else is left out with a warning.
-    pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
+    pub(crate) fn text(&mut self, entry: &YamlEntry) -> Option<String> {
         match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => {
+            YamlValue::Text(scalar) if scalar.is_null() => None,
+            YamlValue::Text(scalar) => {
                 Some(clean(&scalar.text, entry, self.diagnostics)).filter(|text| !text.is_empty())
             }
-            Value::List(_) | Value::Map(_) => self.wrong_kind(entry, "text"),
+            YamlValue::List(_) | YamlValue::Map(_) => self.wrong_kind(entry, "text"),
         }
     }
 
     /// Reads text that a file needs: a list or mapping makes the file invalid.
-    pub(crate) fn required_text(&mut self, entry: &Entry) -> Option<String> {
-        if let Value::Text(_) = entry.value.value {
+    pub(crate) fn required_text(&mut self, entry: &YamlEntry) -> Option<String> {
+        if let YamlValue::Text(_) = entry.value.value {
             return self.text(entry);
         }
         let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
@@ -60,13 +60,13 @@ impl<'a> FieldReader<'a> {
     /// Reads a list, or text that is split; nothing when there is no value.
     pub(crate) fn list(
         &mut self,
-        entry: &Entry,
+        entry: &YamlEntry,
         split: fn(&str) -> Vec<String>,
     ) -> Option<Vec<String>> {
         match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => Some(split(&clean(&scalar.text, entry, self.diagnostics))),
-            Value::List(items) => {
+            YamlValue::Text(scalar) if scalar.is_null() => None,
+            YamlValue::Text(scalar) => Some(split(&clean(&scalar.text, entry, self.diagnostics))),
+            YamlValue::List(items) => {
                 let mut texts = Vec::with_capacity(items.len());
                 for text in items.iter().filter_map(|item| item.as_text()) {
                     texts.push(clean(text, entry, self.diagnostics));
@@ -77,15 +77,15 @@ impl<'a> FieldReader<'a> {
                 texts.retain(|text| !text.is_empty());
                 Some(texts)
             }
-            Value::Map(switches) if self.strictest.is_some() => match switched_on(switches) {
+            YamlValue::Map(switches) if self.strictest.is_some() => match switched_on(switches) {
                 Some(names) => Some(names),
                 None => self.wrong_kind(entry, "text, a list, or names with `true` or `false`"),
             },
-            Value::Map(_) => self.wrong_kind(entry, "text or a list"),
+            YamlValue::Map(_) => self.wrong_kind(entry, "text or a list"),
         }
     }
 
-    pub(crate) fn boolean(&mut self, entry: &Entry) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, entry: &YamlEntry) -> Option<bool> {
         let parsed = entry.value.as_text().and_then(parse_boolean);
         if parsed.is_none() && !entry.value.is_null() {
             return self.wrong_kind(entry, "true or false");
@@ -94,19 +94,24 @@ impl<'a> FieldReader<'a> {
     }
 
     /// Reads a switch that must have a value.
-    pub(crate) fn said_boolean(&mut self, entry: &Entry) -> Option<bool> {
+    pub(crate) fn required_boolean(&mut self, entry: &YamlEntry) -> Option<bool> {
         if entry.value.is_null() {
             return self.wrong_kind(entry, "true or false");
         }
         self.boolean(entry)
     }
 
-    pub(crate) fn wrong_kind<T>(&mut self, entry: &Entry, wanted: &str) -> Option<T> {
+    pub(crate) fn wrong_kind<T>(&mut self, entry: &YamlEntry, wanted: &str) -> Option<T> {
         let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
         self.report(Code::FieldType, message, entry)
     }
 
-    pub(crate) fn report<T>(&mut self, code: Code, message: String, entry: &Entry) -> Option<T> {
+    pub(crate) fn report<T>(
+        &mut self,
+        code: Code,
+        message: String,
+        entry: &YamlEntry,
+    ) -> Option<T> {
         let finding = match self.strictest.filter(|_| code == Code::FieldType) {
             Some((code, strictest)) => {
                 self.is_unread = true;
@@ -126,7 +131,7 @@ impl<'a> FieldReader<'a> {
 }
 
 /// The names of a mapping that are switched on; nothing if it switches on `*` or has a value that is no switch.
-pub(crate) fn switched_on(switches: &[Entry]) -> Option<Vec<String>> {
+pub(crate) fn switched_on(switches: &[YamlEntry]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for switch in switches {
         let is_on = parse_boolean(switch.value.as_text()?)?;

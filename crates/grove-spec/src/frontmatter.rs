@@ -7,15 +7,12 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::skill::body;
-use crate::yaml::{self, Entry, KnownKeys};
+use crate::yaml::{self, KnownKeys, YamlEntry};
 
-/// A file cut in two, with its frontmatter read.
-pub(crate) struct Document {
+pub(crate) struct FrontmatterFile {
     /// The top-level keys; none when the frontmatter could not be read.
-    pub(crate) entries: Option<Vec<Entry>>,
-    /// Byte offset of the body.
+    pub(crate) entries: Option<Vec<YamlEntry>>,
     pub(crate) body_offset: usize,
-    /// Findings about the frontmatter.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -33,11 +30,11 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 }
 
 /// Reads the frontmatter of a file, or reports why it has none; `known` has the keys that such a file may have.
-pub(crate) fn read(text: &str, known: KnownKeys) -> Result<Document, Diagnostic> {
+pub(crate) fn read(text: &str, known: KnownKeys) -> Result<FrontmatterFile, Diagnostic> {
     let fenced = fence::split(text).map_err(|reason| no_fence(text, reason))?;
     let block = yaml::read_block(fenced.frontmatter, 2, known);
     let is_readable = !block.diagnostics.iter().any(Diagnostic::is_error);
-    Ok(Document {
+    Ok(FrontmatterFile {
         entries: is_readable.then_some(block.entries),
         body_offset: fenced.body_offset,
         diagnostics: block.diagnostics,

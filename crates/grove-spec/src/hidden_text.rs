@@ -43,7 +43,7 @@ pub fn find(text: &str) -> Vec<HiddenText> {
         return Vec::new();
     }
     let mut found: Vec<HiddenText> = Vec::new();
-    for (offset, c) in Suspects::new(text) {
+    for (offset, c) in HiddenCharacters::new(text) {
         let kind = if is_direction_control(c) {
             HiddenKind::Direction
         } else {
@@ -73,14 +73,14 @@ pub(crate) fn places(text: &str) -> Vec<usize> {
     if text.is_ascii() {
         return Vec::new();
     }
-    Suspects::new(text).map(|(at, _)| at).collect()
+    HiddenCharacters::new(text).map(|(at, _)| at).collect()
 }
 
 /// The text without its hidden characters; ordinary joiners and selectors stay.
 pub fn strip(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut copied = 0;
-    for (offset, c) in Suspects::new(text) {
+    for (offset, c) in HiddenCharacters::new(text) {
         kept.push_str(text.get(copied..offset).unwrap_or_default());
         copied = offset + c.len_utf8();
     }
@@ -88,8 +88,7 @@ pub fn strip(text: &str) -> String {
     kept
 }
 
-/// An iterator over the characters of a text that are hidden where they stand.
-struct Suspects<'a> {
+struct HiddenCharacters<'a> {
     text: &'a str,
     chars: std::iter::Peekable<std::str::CharIndices<'a>>,
     /// The last visible character, which decides whether a joiner or selector is ordinary.
@@ -99,7 +98,7 @@ struct Suspects<'a> {
     has_rtl: Option<bool>,
 }
 
-impl<'a> Suspects<'a> {
+impl<'a> HiddenCharacters<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -154,7 +153,7 @@ impl<'a> Suspects<'a> {
     }
 }
 
-impl Iterator for Suspects<'_> {
+impl Iterator for HiddenCharacters<'_> {
     type Item = (usize, char);
 
     fn next(&mut self) -> Option<(usize, char)> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::diagnostic::Position;
-use crate::yaml::{self, Entry, Node, Scalar, Value};
+use crate::yaml::{self, Scalar, YamlEntry, YamlNode, YamlValue};
 
 /// The deepest nesting of lists and objects.
 pub const MAX_DEPTH: usize = 64;
@@ -18,18 +18,18 @@ pub const MAX_VALUES: usize = 400_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Json {
     /// The value. Text is a quoted scalar; numbers, `true`, `false` and `null` are plain ones.
-    pub node: Node,
+    pub node: YamlNode,
     /// Keys that appear twice in one object; the last one counts, as in other readers.
     pub duplicates: Vec<(String, Position)>,
     /// The members of the outermost object in the order of the text.
-    pub members: Vec<Member>,
+    pub members: Vec<JsonMember>,
     /// The bytes of the items of the outermost list.
     pub items: Vec<Range<usize>>,
 }
 
 /// A member of the outermost object, with the bytes where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct JsonMember {
     /// The key, without its quotes.
     pub key: String,
     /// Byte offset of the key, its quote included.
@@ -57,7 +57,7 @@ pub fn parse(text: &str) -> Result<Json, JsonFault> {
 /// Reads a text of at most `most` values.
 pub fn parse_values(text: &str, most: usize) -> Result<Json, JsonFault> {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: start,
         line: 1,
@@ -82,14 +82,14 @@ pub fn parse_values(text: &str, most: usize) -> Result<Json, JsonFault> {
 }
 
 /// A node as a JSON value. Plain scalars become numbers, `true`, `false` or `null` if they are such; all others become text.
-pub fn value_of(node: &Node) -> serde_json::Value {
+pub fn value_of(node: &YamlNode) -> serde_json::Value {
     match &node.value {
-        Value::Text(scalar) if scalar.plain => {
+        YamlValue::Text(scalar) if scalar.plain => {
             serde_json::from_str(&scalar.text).unwrap_or_else(|_| scalar.text.clone().into())
         }
-        Value::Text(scalar) => scalar.text.clone().into(),
-        Value::List(items) => items.iter().map(value_of).collect(),
-        Value::Map(entries) => {
+        YamlValue::Text(scalar) => scalar.text.clone().into(),
+        YamlValue::List(items) => items.iter().map(value_of).collect(),
+        YamlValue::Map(entries) => {
             let members = entries.iter();
             members
                 .map(|entry| (entry.key.to_string(), value_of(&entry.value)))
@@ -100,45 +100,45 @@ pub fn value_of(node: &Node) -> serde_json::Value {
 }
 
 /// Returns a node's text; nothing for JSON's `42` and `true`, which are not text.
-pub fn text_of(node: &Node) -> Option<&str> {
+pub fn text_of(node: &YamlNode) -> Option<&str> {
     match &node.value {
-        Value::Text(scalar) if !scalar.plain => Some(&scalar.text),
+        YamlValue::Text(scalar) if !scalar.plain => Some(&scalar.text),
         _ => None,
     }
 }
 
 /// A node as JSON in which every scalar but null is text, as it is written.
-pub fn words_of(node: &Node) -> serde_json::Value {
+pub fn words_of(node: &YamlNode) -> serde_json::Value {
     match &node.value {
-        Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
-        Value::Text(scalar) => scalar.text.clone().into(),
-        Value::List(items) => items.iter().map(words_of).collect(),
-        Value::Map(entries) => words_of_entries(entries),
+        YamlValue::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
+        YamlValue::Text(scalar) => scalar.text.clone().into(),
+        YamlValue::List(items) => items.iter().map(words_of).collect(),
+        YamlValue::Map(entries) => words_of_entries(entries),
     }
 }
 
 /// A map as JSON in which every scalar but null is text, as it is written.
-pub fn words_of_entries(entries: &[Entry]) -> serde_json::Value {
+pub fn words_of_entries(entries: &[YamlEntry]) -> serde_json::Value {
     let members = entries.iter();
     let members = members.map(|entry| (entry.key.to_string(), words_of(&entry.value)));
     serde_json::Value::Object(members.collect())
 }
 
 /// The name of a node's kind of value, in JSON's words.
-pub fn kind_of(node: &Node) -> &'static str {
+pub fn kind_of(node: &YamlNode) -> &'static str {
     match &node.value {
-        Value::Text(scalar) if !scalar.plain => "text",
-        Value::Text(scalar) => match scalar.text.as_str() {
+        YamlValue::Text(scalar) if !scalar.plain => "text",
+        YamlValue::Text(scalar) => match scalar.text.as_str() {
             "null" => "null",
             "true" | "false" => "true or false",
             _ => "a number",
         },
-        Value::List(_) => "a list",
-        Value::Map(_) => "an object",
+        YamlValue::List(_) => "a list",
+        YamlValue::Map(_) => "an object",
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     line: u32,
@@ -148,11 +148,11 @@ struct Reader<'a> {
     values: usize,
     most: usize,
     duplicates: Vec<(String, Position)>,
-    members: Vec<Member>,
+    members: Vec<JsonMember>,
     items: Vec<Range<usize>>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -187,7 +187,7 @@ impl Reader<'_> {
     }
 
     // The depth is bounded, so the recursion is too.
-    fn value(&mut self, depth: usize) -> Result<Node, JsonFault> {
+    fn value(&mut self, depth: usize) -> Result<YamlNode, JsonFault> {
         self.blanks();
         if depth > MAX_DEPTH {
             return Err(self.fault(format!("nested deeper than {MAX_DEPTH} levels")));
@@ -198,22 +198,22 @@ impl Reader<'_> {
         }
         let position = self.position();
         let value = match self.peek() {
-            Some(b'{') => Value::Map(self.object(depth)?),
-            Some(b'[') => Value::List(self.list(depth)?),
-            Some(b'"') => Value::Text(Scalar {
+            Some(b'{') => YamlValue::Map(self.object(depth)?),
+            Some(b'[') => YamlValue::List(self.list(depth)?),
+            Some(b'"') => YamlValue::Text(Scalar {
                 text: self.string()?,
                 plain: false,
             }),
-            Some(_) => Value::Text(Scalar {
+            Some(_) => YamlValue::Text(Scalar {
                 text: self.word()?,
                 plain: true,
             }),
             None => return Err(self.fault("the text ends where a value belongs")),
         };
-        Ok(Node::new(value, position))
+        Ok(YamlNode::new(value, position))
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Node>, JsonFault> {
+    fn list(&mut self, depth: usize) -> Result<Vec<YamlNode>, JsonFault> {
         self.at += 1;
         let mut items = Vec::new();
         self.blanks();
@@ -233,9 +233,9 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Entry>, JsonFault> {
+    fn object(&mut self, depth: usize) -> Result<Vec<YamlEntry>, JsonFault> {
         self.at += 1;
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<YamlEntry> = Vec::new();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         self.blanks();
         if self.take(b'}') {
@@ -256,14 +256,14 @@ impl Reader<'_> {
             let value_start = self.at;
             let value = self.value(depth + 1)?;
             if depth == 0 {
-                self.members.push(Member {
+                self.members.push(JsonMember {
                     key: key.clone(),
                     start,
                     value: value_start,
                     end: self.at,
                 });
             }
-            let entry = Entry {
+            let entry = YamlEntry {
                 key: yaml::key(&key),
                 position,
                 value,
@@ -352,7 +352,7 @@ mod tests {
         let json = parse("{\n  \"a\": [1,\n    \"é\", true],\n \"b\": {}\n}\n").unwrap();
         let list = json.node.get("a").unwrap();
         assert_eq!(list.position, Position::new(2, 8));
-        let Value::List(items) = &list.value else {
+        let YamlValue::List(items) = &list.value else {
             panic!("a list")
         };
         assert_eq!(items[1].position, Position::new(3, 5));

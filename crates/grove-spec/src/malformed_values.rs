@@ -1,10 +1,9 @@
 //! Values that no restricting key can have, for the tests of every layer.
 
-use Shape::{Nothing, Switches, Text, Texts};
+use ValueShape::{Nothing, Switches, Text, Texts};
 
-/// The kinds of values that a malformed value can still be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     /// One text, which some keys read as a list of names.
     Text,
     /// A list of texts.
@@ -16,7 +15,7 @@ pub(crate) enum Shape {
 }
 
 /// Values from which no switch, number or budget can be read, in JSON, which is YAML too.
-pub(crate) const MALFORMED: [(&str, Shape); 42] = [
+pub(crate) const MALFORMED: [(&str, ValueShape); 42] = [
     (r#""tru""#, Text),
     (r#""treu""#, Text),
     (r#""flase""#, Text),

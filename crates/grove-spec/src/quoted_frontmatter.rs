@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::yaml::{self, Entry, KnownKeys, Value};
+use crate::yaml::{self, KnownKeys, YamlEntry, YamlValue};
 
 /// The line that begins frontmatter, and the characters that end it.
 const FENCE: &str = "---";
@@ -21,24 +21,22 @@ const SPECIAL: [char; 13] = [
     '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
 ];
 
-/// Frontmatter as such a host reads it.
 #[derive(Debug)]
-pub(crate) struct Quoted {
-    pub(crate) entries: Vec<Entry>,
-    /// Byte offset of the body.
+pub(crate) struct QuotedFrontmatter {
+    pub(crate) entries: Vec<YamlEntry>,
     pub(crate) body_offset: usize,
 }
 
 /// The reason why such a host finds no frontmatter in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum FrontmatterNotFound {
     /// The file does not begin with a fence, or no fence ends the frontmatter.
     NoFence,
     /// The text is not YAML, even with quotes.
     NotYaml,
 }
 
-impl Unread {
+impl FrontmatterNotFound {
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::NoFence => {
@@ -58,19 +56,18 @@ pub fn unread_body(bytes: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
     match read(&text) {
         Ok(_) => None,
-        Err(Unread::NoFence) => Some(0),
-        Err(Unread::NotYaml) => Some(fenced(&text)?.1),
+        Err(FrontmatterNotFound::NoFence) => Some(0),
+        Err(FrontmatterNotFound::NotYaml) => Some(fenced(&text)?.1),
     }
 }
 
-/// Reads the frontmatter of a text.
-pub(crate) fn read(text: &str) -> Result<Quoted, Unread> {
-    let (inside, body_offset) = fenced(text).ok_or(Unread::NoFence)?;
+pub(crate) fn read(text: &str) -> Result<QuotedFrontmatter, FrontmatterNotFound> {
+    let (inside, body_offset) = fenced(text).ok_or(FrontmatterNotFound::NoFence)?;
     let smooth = smoothed(inside);
     let entries = strict(&smooth)
         .or_else(|| strict(&with_quotes(&smooth)))
-        .ok_or(Unread::NotYaml)?;
-    Ok(Quoted {
+        .ok_or(FrontmatterNotFound::NotYaml)?;
+    Ok(QuotedFrontmatter {
         entries,
         body_offset,
     })
@@ -92,7 +89,7 @@ fn fenced(text: &str) -> Option<(&str, usize)> {
 }
 
 /// The entries of a text that is YAML without any repair.
-fn strict(text: &str) -> Option<Vec<Entry>> {
+fn strict(text: &str) -> Option<Vec<YamlEntry>> {
     let block = yaml::read_block(text, 2, KnownKeys::NONE);
     // Every repair leaves a diagnostic, so none but the one for size may be there.
     let is_size = |finding: &Diagnostic| finding.code == Code::FrontmatterTooLarge;
@@ -159,7 +156,7 @@ fn blank_out_repeated(lines: &mut [String]) {
 /// The text with quotes around the values that have a character with a meaning in YAML.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match key_and_value(line) {
-        Some((key, value)) if wants_quotes(value) => format!("{key}: {}\n", in_quotes(value)),
+        Some((key, value)) if needs_quotes(value) => format!("{key}: {}\n", in_quotes(value)),
         _ => format!("{line}\n"),
     });
     quoted.collect()
@@ -176,7 +173,7 @@ fn key_and_value(line: &str) -> Option<(&str, &str)> {
     (is_key && !text.is_empty() && text.len() < value.len()).then_some((key, text))
 }
 
-fn wants_quotes(value: &str) -> bool {
+fn needs_quotes(value: &str) -> bool {
     let is_within =
         |quote: char| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote);
     let is_quoted = is_within('"') || is_within('\'');
@@ -189,8 +186,8 @@ fn in_quotes(value: &str) -> String {
 }
 
 /// Returns true if a parser of YAML reads the value as text: `42` and `true` are not, unless they are quoted.
-pub(crate) fn is_text(value: &Value) -> bool {
-    let Value::Text(scalar) = value else {
+pub(crate) fn is_text(value: &YamlValue) -> bool {
+    let YamlValue::Text(scalar) = value else {
         return false;
     };
     !scalar.plain || !is_number_or_truth(&scalar.text)

@@ -4,13 +4,13 @@
 use serde_json::{Value as Json, json};
 
 use crate::agent::fields::FieldRow;
-use crate::agent::formats::{self, Format};
-use crate::agent::{self, Agent};
+use crate::agent::formats::{self, AgentFormat};
+use crate::agent::{self, AgentFile};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::malformed_values::Shape::Nothing;
+use crate::malformed_values::ValueShape::Nothing;
 use crate::malformed_values::{MALFORMED, STARTS, in_toml};
-use crate::skill::{self, Parsed};
+use crate::skill::{self, ParsedSkill};
 
 /// The keys of agents that restrict, each with the value that counts when it cannot be read.
 fn strictest_of_agents() -> Vec<(&'static str, Option<Json>)> {
@@ -30,21 +30,21 @@ fn strictest_of_agents() -> Vec<(&'static str, Option<Json>)> {
     ]
 }
 
-const MARKDOWN: [Format; 5] = [
-    Format::Native,
-    Format::Claude,
-    Format::Copilot,
-    Format::Gemini,
-    Format::Opencode,
+const MARKDOWN: [AgentFormat; 5] = [
+    AgentFormat::Native,
+    AgentFormat::Claude,
+    AgentFormat::Copilot,
+    AgentFormat::Gemini,
+    AgentFormat::Opencode,
 ];
 
-fn agent_with(key: &str, value: &str, start: &str, format: Format) -> agent::Parsed {
+fn agent_with(key: &str, value: &str, start: &str, format: AgentFormat) -> agent::ParsedAgent {
     let text = match format {
-        Format::Codex => {
+        AgentFormat::Codex => {
             let value = in_toml(value).unwrap_or_default();
             format!("name = 'a'\ndeveloper_instructions = 'x'\n{key} = {value}\n")
         }
-        Format::OpencodeJson => {
+        AgentFormat::OpencodeJson => {
             format!(r#"{{"agent": {{"a": {{"description": "d", "{key}": {value}}}}}}}"#)
         }
         _ => format!("---\n{start}{key}: {value}\n---\n"),
@@ -71,7 +71,7 @@ fn the_table_of_what_restricts_an_agent_is_this() {
 fn what_restricts_an_agent_and_cannot_be_read_means_the_strictest_and_an_error() {
     let all = MARKDOWN
         .into_iter()
-        .chain([Format::OpencodeJson, Format::Codex]);
+        .chain([AgentFormat::OpencodeJson, AgentFormat::Codex]);
     for ((key, strictest), format) in all.flat_map(|format| {
         strictest_of_agents()
             .into_iter()
@@ -79,12 +79,13 @@ fn what_restricts_an_agent_and_cannot_be_read_means_the_strictest_and_an_error()
     }) {
         let is_list = matches!(key, "tools" | "extensions");
         // In these formats `tools` is a mapping of switches, which the table of the host's own keys judges.
-        let is_theirs = key == "tools" && matches!(format, Format::Opencode | Format::OpencodeJson);
+        let is_theirs =
+            key == "tools" && matches!(format, AgentFormat::Opencode | AgentFormat::OpencodeJson);
         for (value, shape) in MALFORMED {
             // A contract may have keys of other programs.
             let is_contract_with_others = key == "acceptance" && value.starts_with('{');
             let is_readable = is_list && shape != Nothing;
-            let is_unwritten = format == Format::Codex
+            let is_unwritten = format == AgentFormat::Codex
                 && (in_toml(value).is_none() || (key == "tools" && value.starts_with('{')));
             if is_readable
                 || is_unwritten
@@ -121,10 +122,10 @@ fn a_list_of_tools_in_any_form_is_read_where_it_is_understood() {
         ("{}", vec![]),
     ] {
         for format in [
-            Format::Native,
-            Format::Claude,
-            Format::Copilot,
-            Format::Gemini,
+            AgentFormat::Native,
+            AgentFormat::Claude,
+            AgentFormat::Copilot,
+            AgentFormat::Gemini,
         ] {
             for start in STARTS {
                 let parsed = agent_with("tools", value, start, format);
@@ -141,38 +142,38 @@ fn a_list_of_tools_in_any_form_is_read_where_it_is_understood() {
 }
 
 /// Keys of hosts that restrict an agent, each with the format in which it does.
-const OF_HOSTS: [(&str, Format); 24] = [
-    ("disallowedTools", Format::Claude),
-    ("disallowedTools", Format::Native),
-    ("deny-tools", Format::Gemini),
-    ("excludeTools", Format::Copilot),
-    ("blockedTools", Format::Opencode),
-    ("tools", Format::Opencode),
-    ("permission", Format::Opencode),
-    ("tools", Format::OpencodeJson),
-    ("permission", Format::OpencodeJson),
-    ("permissionMode", Format::Claude),
-    ("spawning", Format::Native),
-    ("readonly", Format::Copilot),
-    ("network", Format::Gemini),
-    ("agents", Format::Copilot),
-    ("allowed-tools", Format::Claude),
-    ("allowedTools", Format::Native),
-    ("Disallowed_Tools", Format::Native),
-    ("permission", Format::Native),
-    ("permissions", Format::Claude),
-    ("disallowedTools", Format::Codex),
-    ("sandbox_mode", Format::Codex),
-    ("approval_policy", Format::Codex),
-    ("web_search", Format::Codex),
-    ("permissionMode", Format::Codex),
+const OF_HOSTS: [(&str, AgentFormat); 24] = [
+    ("disallowedTools", AgentFormat::Claude),
+    ("disallowedTools", AgentFormat::Native),
+    ("deny-tools", AgentFormat::Gemini),
+    ("excludeTools", AgentFormat::Copilot),
+    ("blockedTools", AgentFormat::Opencode),
+    ("tools", AgentFormat::Opencode),
+    ("permission", AgentFormat::Opencode),
+    ("tools", AgentFormat::OpencodeJson),
+    ("permission", AgentFormat::OpencodeJson),
+    ("permissionMode", AgentFormat::Claude),
+    ("spawning", AgentFormat::Native),
+    ("readonly", AgentFormat::Copilot),
+    ("network", AgentFormat::Gemini),
+    ("agents", AgentFormat::Copilot),
+    ("allowed-tools", AgentFormat::Claude),
+    ("allowedTools", AgentFormat::Native),
+    ("Disallowed_Tools", AgentFormat::Native),
+    ("permission", AgentFormat::Native),
+    ("permissions", AgentFormat::Claude),
+    ("disallowedTools", AgentFormat::Codex),
+    ("sandbox_mode", AgentFormat::Codex),
+    ("approval_policy", AgentFormat::Codex),
+    ("web_search", AgentFormat::Codex),
+    ("permissionMode", AgentFormat::Codex),
 ];
 
 #[test]
 fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_invalid() {
     for (key, format) in OF_HOSTS {
         for (value, shape) in MALFORMED {
-            if shape != Nothing || (format == Format::Codex && in_toml(value).is_none()) {
+            if shape != Nothing || (format == AgentFormat::Codex && in_toml(value).is_none()) {
                 continue;
             }
             // A mapping of these keys may have patterns, and may switch everything on.
@@ -191,17 +192,17 @@ fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_
     }
     // The counter-cases: each of these values can be read.
     for (key, value, format) in [
-        ("disallowedTools", r#"{"Bash": true}"#, Format::Claude),
-        ("disallowedTools", r#"["Bash"]"#, Format::Native),
+        ("disallowedTools", r#"{"Bash": true}"#, AgentFormat::Claude),
+        ("disallowedTools", r#"["Bash"]"#, AgentFormat::Native),
         (
             "permission",
             r#"{"bash": {"git *": "allow"}}"#,
-            Format::Opencode,
+            AgentFormat::Opencode,
         ),
-        ("permissionMode", "plan", Format::Claude),
-        ("spawning", "off", Format::Native),
-        ("readonly", "no", Format::Copilot),
-        ("agents", r#"["*"]"#, Format::Copilot),
+        ("permissionMode", "plan", AgentFormat::Claude),
+        ("spawning", "off", AgentFormat::Native),
+        ("readonly", "no", AgentFormat::Copilot),
+        ("agents", r#"["*"]"#, AgentFormat::Copilot),
     ] {
         let parsed = agent_with(key, value, STARTS[0], format);
         assert!(parsed.is_valid(), "{key}: {:?}", parsed.diagnostics);
@@ -209,7 +210,7 @@ fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_
     }
 }
 
-fn skill_with(lines: &str, start: &str) -> Parsed {
+fn skill_with(lines: &str, start: &str) -> ParsedSkill {
     skill::parse(&format!("---\n{start}{lines}\n---\nBody\n"))
 }
 
@@ -308,7 +309,7 @@ fn a_restricting_key_is_never_lost_in_a_repaired_text() {
         assert!(is_held, "{start:?} {written:?}: {parsed:?}");
         let line = written.replace("KEY", "tools").replace("VALUE", "read");
         let text = format!("---\nname: a\n{start}{line}\n---\n");
-        let parsed = formats::read(text.as_bytes(), Format::Claude)
+        let parsed = formats::read(text.as_bytes(), AgentFormat::Claude)
             .remove(0)
             .parsed;
         let read = Some(vec!["read".to_owned()]);
@@ -448,8 +449,9 @@ fn a_limit_in_the_words_of_one_host_was_none_in_the_file_of_another() {
             formats::read(text.as_bytes(), format).remove(0).parsed
         };
         for key in ["maxTurns", "max_turns", "maxSteps"] {
-            let turns =
-                |parsed: &agent::Parsed| parsed.agent.turn_budget.as_ref().map(|it| it.max_turns);
+            let turns = |parsed: &agent::ParsedAgent| {
+                parsed.agent.turn_budget.as_ref().map(|it| it.max_turns)
+            };
             assert_eq!(
                 turns(&read(&format!("{key}: 5"))),
                 Some(5),
@@ -470,15 +472,18 @@ fn a_limit_in_the_words_of_one_host_was_none_in_the_file_of_another() {
 
 #[test]
 fn a_list_of_denied_tools_in_an_odd_form_denied_nothing() {
-    use crate::agent::formats::restriction::{Denied, of};
-    let bash = || Denied::Tools(vec!["bash".to_owned()]);
+    use crate::agent::formats::restriction::{DeniedTools, of};
+    let bash = || DeniedTools::Tools(vec!["bash".to_owned()]);
     for (line, expected) in [
         ("disallowedTools: {bash: false}", Some(bash())),
         ("disallowedTools: {bash: true}", Some(bash())),
         ("disallowed tools: bash", Some(bash())),
         ("Deny_Tools: [bash, '']", Some(bash())),
-        ("disallowedTools: '*'", Some(Denied::Others(Vec::new()))),
-        ("permission-mode: plan", Some(Denied::Changes)),
+        (
+            "disallowedTools: '*'",
+            Some(DeniedTools::Others(Vec::new())),
+        ),
+        ("permission-mode: plan", Some(DeniedTools::Changes)),
         ("disallowedTools: []", None),
         ("disallowedTools:", None),
     ] {
@@ -494,7 +499,7 @@ fn a_list_of_denied_tools_in_an_odd_form_denied_nothing() {
         }
     }
     // A word that is only similar to a key is reported.
-    let parsed = agent_with("disallowedTool", "bash", STARTS[0], Format::Claude);
+    let parsed = agent_with("disallowedTool", "bash", STARTS[0], AgentFormat::Claude);
     let warned = |finding: &Diagnostic| finding.severity == Severity::Warning;
     assert!(parsed.diagnostics.iter().any(warned), "{parsed:?}");
 }
@@ -580,10 +585,10 @@ fn an_agent_of_opencode_that_is_switched_off_by_a_slip_stays_off() {
         ("", false),
     ] {
         let text = format!("---\nname: a\ndescription: d\ndisable: {value}\n---\n");
-        let parsed = formats::read(text.as_bytes(), Format::Opencode)
+        let parsed = formats::read(text.as_bytes(), AgentFormat::Opencode)
             .remove(0)
             .parsed;
         assert_eq!(parsed.agent.is_disabled, is_off, "{value}");
     }
-    assert!(!Agent::default().is_disabled);
+    assert!(!AgentFile::default().is_disabled);
 }

@@ -69,7 +69,6 @@ const REFUSED: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// The beginnings of the names of further refused variables.
 const REFUSED_STARTS: &[&str] = &[
     "BASH_FUNC_",
     "CARGO_",

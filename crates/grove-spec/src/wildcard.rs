@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use regex::Regex;
 
-/// The most characters of one pattern.
 const MAX_CHARS: usize = 400;
 /// The most patterns that the braces of one may expand to.
 const MAX_ALTERNATIVES: usize = 64;
@@ -91,7 +90,6 @@ pub fn is_wildcard(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// The texts that the first braces with a comma expand to.
 fn first_braces(text: &str) -> Option<Vec<String>> {
     text.match_indices('{').find_map(|(open, _)| {
         let before = text.get(..open)?;

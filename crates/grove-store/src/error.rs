@@ -3,48 +3,32 @@
 use grove_plan::{Damaged, Refused};
 use grove_spec::Digest;
 
-/// The reason why something was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite failed or refused.
     #[error("the journal could not be used")]
     Sqlite(#[from] rusqlite::Error),
-    /// A newer program wrote the file.
     #[error(
         "the journal has version {found}, but this program knows {known}: a newer Grove wrote it"
     )]
     Newer {
-        /// The version of the file.
         found: i64,
         /// The newest version that this program knows.
         known: i64,
     },
-    /// The event cannot follow the events before it.
     #[error("not recorded: {0}")]
     Refused(#[from] Refused),
-    /// Another run has this id.
     #[error("there is already a run `{0}`")]
     Taken(String),
-    /// There is no such run.
     #[error("there is no run `{0}`")]
     NoRun(String),
-    /// Several runs have ids that begin so.
     #[error("several runs begin with `{given}`: {}", .ids.join(", "))]
     Ambiguous {
         /// The beginning that was given.
         given: String,
-        /// Some of the matching ids.
         ids: Vec<String>,
     },
-    /// The journal of a run has an event that cannot follow.
     #[error("the journal of run {run} is damaged")]
-    Damaged {
-        /// The id of the run.
-        run: String,
-        /// The damage that was found.
-        source: Damaged,
-    },
-    /// A row cannot be read.
+    Damaged { run: String, source: Damaged },
     #[error("the journal of run {run} has a row that cannot be read: {message}")]
     Row {
         /// The id of the run.
@@ -66,10 +50,8 @@ pub enum StoreError {
     /// The group of events that this one belonged to could not be written.
     #[error("the journal could not be written: {0}")]
     Group(String),
-    /// The store is closed.
     #[error("the journal is closed")]
     Closed,
-    /// The thread that writes could not be started.
     #[error("no thread to write the journal with")]
     Thread(#[source] std::io::Error),
 }

@@ -14,55 +14,45 @@ pub(crate) fn chain_start(run: &str, plan: &Plan) -> Digest {
     Digest::of(&bytes)
 }
 
-/// The hash of an event that follows another one.
 pub fn chain_hash(before: &Digest, body: &str) -> Digest {
     let mut bytes = before.as_bytes().to_vec();
     bytes.extend_from_slice(body.as_bytes());
     Digest::of(&bytes)
 }
 
-/// A place where a journal is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChainFault {
-    /// An event is missing.
+pub enum JournalFault {
     #[error("event {0} is missing")]
     Missing(u64),
-    /// An event is not the one that was written.
     #[error("event {0} was changed after it was written")]
     Changed(u64),
-    /// The last events are missing.
     #[error("the journal ends before its last event")]
     CutOff,
-    /// The run is over, and there is no signature that says so.
     #[error("the end of the run was not signed, or its signature was removed")]
     NotSigned,
-    /// A signature does not belong to the journal that is there.
     #[error("what was signed at event {0} differs from what is there")]
     Signature(u64),
-    /// The signature was made with another key.
     #[error("event {0} was signed with a key that is not this installation's")]
     OtherKey(u64),
-    /// A text that an event names is missing or was changed.
     #[error("artifact {0} is missing or was changed")]
     Artifact(Digest),
 }
 
 /// Checks the chain from the plan to the head.
-pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<ChainFault> {
+pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<JournalFault> {
     let mut before = chain_start(&run.id, &run.plan);
     for (expected, (seq, hash, body)) in (1..).zip(bodies) {
         if *seq != expected {
-            return Some(ChainFault::Missing(expected));
+            return Some(JournalFault::Missing(expected));
         }
         before = chain_hash(&before, body);
         if before.to_string() != *hash {
-            return Some(ChainFault::Changed(*seq));
+            return Some(JournalFault::Changed(*seq));
         }
     }
-    (before.to_string() != run.head).then_some(ChainFault::CutOff)
+    (before.to_string() != run.head).then_some(JournalFault::CutOff)
 }
 
-/// The text of an event as it is written.
 pub(crate) fn body_of(event: &Event) -> Result<String, serde_json::Error> {
     serde_json::to_string(event)
 }

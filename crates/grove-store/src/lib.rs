@@ -24,25 +24,22 @@ use grove_plan::{Fact, NodeId, Parent, Plan, Reused, Times};
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::StoreError;
-pub use journal::{ChainFault, chain_hash};
-pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
+pub use journal::{JournalFault, chain_hash};
+pub use reading::{LoadedRun, OutboxRow, RunFilter, RunRow};
 pub use signing::SigningKey;
-pub use writer::{Appended, Pruned, Submitted};
+pub use writer::{Appended, PrunedCounts, Submitted};
 
 use reading::LongRuns;
-use writer::Job;
+use writer::WriterJob;
 
 /// The longest wait for another program to finish its transaction.
 const BUSY: Duration = Duration::from_secs(20);
 /// The most jobs that may wait for the writer; further callers wait until there is room.
 const QUEUE: usize = 4_096;
 
-/// Everything a run begins with.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// The id of the new run.
     pub id: String,
-    /// The plan that it executes.
     pub plan: Plan,
     /// Everything about the run that its plan does not have, as JSON.
     pub envelope: String,
@@ -56,24 +53,18 @@ pub struct Submission {
     pub owner: grove_spec::Digest,
     /// A key with which a second submission leads to the same run.
     pub key: Option<String>,
-    /// The child that requests it.
     pub parent: Option<Parent>,
     /// An earlier run of the same plan, whose texts this run shares, and the results of its nodes.
     pub again: Option<(String, BTreeMap<NodeId, Reused>)>,
     /// Texts that the plan names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// The time of the submission.
     pub at: Times,
 }
 
-/// A fact to be recorded.
 #[derive(Debug, Clone)]
-pub struct Draft {
-    /// The fact that has happened.
+pub struct NewEvent {
     pub fact: Fact,
-    /// Texts that it names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// The time of the event.
     pub at: Times,
 }
 
@@ -83,7 +74,7 @@ pub struct Draft {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<WriterJob>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
     /// Long journals in memory, so that each look reads only their new events. Locked while the reader is held.
@@ -124,12 +115,10 @@ impl Store {
         })
     }
 
-    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the key that signs.
     pub fn key(&self) -> Option<&SigningKey> {
         self.key.as_ref()
     }
@@ -139,7 +128,7 @@ impl Store {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, job: Job) -> Result<(), StoreError> {
+    fn send(&self, job: WriterJob) -> Result<(), StoreError> {
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
         jobs.send(job).map_err(|_| StoreError::Closed)
     }
@@ -178,7 +167,6 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

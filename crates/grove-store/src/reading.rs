@@ -12,38 +12,29 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::journal::{ChainFault, verify};
+use crate::journal::{JournalFault, verify};
 use crate::{Store, StoreError, signing};
 
-/// The most runs of a list without a limit of its own.
 const LISTED: usize = 50;
 /// The number of events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand
 /// children of one list took 350 ms each when every look read and folded all of it.
 const LONG: usize = 256;
-/// The most long journals that are kept.
 const MAX_KEPT: usize = 8;
 
 /// Long journals as they were last seen, by the id of the run.
 pub(crate) type LongRuns = BTreeMap<String, LoadedRun>;
 
-/// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// The id of the run.
     pub id: String,
-    /// A title of one line for people.
     pub title: String,
-    /// The folder from which it was requested.
     pub folder: String,
     /// The word for its state.
     pub state: String,
-    /// The reason for that state.
     pub reason: Option<String>,
     /// The time of its submission, in milliseconds since 1970.
     pub submitted_at: u64,
-    /// The time of its last event, in the same unit.
     pub changed_at: u64,
-    /// The time of its end, in the same unit.
     pub ended_at: Option<u64>,
     /// The tokens that count against limits.
     pub tokens: u64,
@@ -64,10 +55,8 @@ impl RunRow {
     }
 }
 
-/// The choice of the runs to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Lists only the runs that are not over.
     pub only_open: bool,
     /// Lists only the runs that ended before this time, in milliseconds since 1970.
     pub ended_before: Option<u64>,
@@ -75,20 +64,16 @@ pub struct RunFilter {
     pub most: Option<usize>,
 }
 
-/// An effect that is to be done or under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenRow {
-    /// The id of its run.
+pub struct OutboxRow {
     pub run: String,
     /// The surroundings of its run; none where an older version stored what cannot be read.
     pub surroundings: Option<String>,
     /// The id of the effect.
     pub effect: EffectId,
-    /// The command to be done.
     pub command: Command,
     /// The number of holders that it has had.
     pub epoch: u32,
-    /// The process that does it.
     pub holder: Option<Holder>,
     /// The time at which it was opened, on the wall clock.
     pub opened_at: u64,
@@ -96,22 +81,17 @@ pub struct OpenRow {
     pub opened_boot: u64,
 }
 
-/// A run with its journal folded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedRun {
-    /// The id of the run.
     pub id: String,
-    /// The plan that it executes.
     pub plan: Arc<Plan>,
     /// Everything about the run that its plan does not have, as JSON.
     pub envelope: String,
     /// The state after its last event.
     pub state: State,
-    /// The events of its journal.
     pub events: Vec<Arc<Event>>,
     /// The hash of its last event.
     pub head: String,
-    /// The child that requested it.
     pub parent: Option<Parent>,
 }
 
@@ -133,7 +113,6 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the number of runs.
     pub fn count(&self) -> Result<u64, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT count(*) FROM runs")?;
@@ -184,7 +163,6 @@ impl Store {
         Ok(rows.next().transpose()?)
     }
 
-    /// Returns a run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         let connection = self.reader();
         let kept = || {
@@ -211,12 +189,10 @@ impl Store {
         Ok(loaded)
     }
 
-    /// Returns the child that requested a run.
     pub fn parent(&self, run: &str) -> Result<Option<Parent>, StoreError> {
         Ok(load_rows(&self.reader(), run)?.parent)
     }
 
-    /// Returns the state of a run, and true if it is over.
     pub fn state_of(&self, run: &str) -> Result<(String, bool), StoreError> {
         let connection = self.reader();
         let mut statement = connection
@@ -249,16 +225,15 @@ impl Store {
     }
 
     /// Returns all effects that are to be done or under way.
-    pub fn outbox(&self) -> Result<Vec<OpenRow>, StoreError> {
+    pub fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(None)
     }
 
-    /// Returns the effects of one run that are to be done or under way.
-    pub fn outbox_of(&self, run: &str) -> Result<Vec<OpenRow>, StoreError> {
+    pub fn outbox_of(&self, run: &str) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(Some(run))
     }
 
-    fn open_rows(&self, run: Option<&str>) -> Result<Vec<OpenRow>, StoreError> {
+    fn open_rows(&self, run: Option<&str>) -> Result<Vec<OutboxRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
             "SELECT run, effect, command, epoch, holder, opened_at, opened_boot, surroundings
@@ -281,7 +256,7 @@ impl Store {
             };
             let effect = effect.parse();
             let holder = holder.map(|holder| serde_json::from_str(&holder));
-            all.push(OpenRow {
+            all.push(OutboxRow {
                 effect: effect.map_err(|error| wrong(format!("{error}")))?,
                 command: serde_json::from_str(&command)
                     .map_err(|error| wrong(error.to_string()))?,
@@ -346,7 +321,6 @@ impl Store {
         Ok(unsigned(version))
     }
 
-    /// Returns true if a run was pruned.
     pub fn is_pruned(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE id = ?1")?;
@@ -354,7 +328,7 @@ impl Store {
     }
 
     /// Checks the chain of hashes of a run, the texts that it refers to and, with a key, its signatures.
-    pub fn verify(&self, run: &str) -> Result<Option<ChainFault>, StoreError> {
+    pub fn verify(&self, run: &str) -> Result<Option<JournalFault>, StoreError> {
         let connection = self.reader();
         let loaded = load_rows(&connection, run)?;
         let bodies = bodies_after(&connection, run, 0)?;
@@ -373,7 +347,7 @@ impl Store {
                 message: "an artifact has no digest".to_owned(),
             })?;
             if bytes.is_none_or(|bytes| Digest::of(&bytes) != digest) {
-                return Ok(Some(ChainFault::Artifact(digest)));
+                return Ok(Some(JournalFault::Artifact(digest)));
             }
         }
         let Some(key) = &self.key else {
@@ -399,7 +373,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// Loads a run with its journal folded.
 pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut loaded = load_rows(connection, run)?;
     read_on(connection, &mut loaded)?;

@@ -11,7 +11,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use rusqlite::{Connection, params};
 
 use crate::StoreError;
-use crate::journal::ChainFault;
+use crate::journal::JournalFault;
 use crate::reading::LoadedRun;
 
 /// A key that signs (Ed25519).
@@ -28,12 +28,10 @@ impl SigningKey {
         Some(Self { pair })
     }
 
-    /// Returns the public part of the key.
     pub fn public(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
 
-    /// Returns the signature of some bytes.
     pub fn sign(&self, bytes: &[u8]) -> Vec<u8> {
         self.pair.sign(bytes).as_ref().to_vec()
     }
@@ -45,7 +43,6 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
-/// Signs the current content of a run in the file.
 pub(crate) fn sign(
     connection: &Connection,
     key: &SigningKey,
@@ -92,7 +89,7 @@ pub(crate) fn verify(
     key: &SigningKey,
     run: &LoadedRun,
     hashes: &[(u64, String, String)],
-) -> Result<Option<ChainFault>, StoreError> {
+) -> Result<Option<JournalFault>, StoreError> {
     let mut rows = connection.prepare_cached(
         "SELECT seq, signed, key, signature FROM signatures WHERE run = ?1 ORDER BY seq",
     )?;
@@ -104,7 +101,7 @@ pub(crate) fn verify(
         let (public, signature): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
         let at = u64::try_from(seq).unwrap_or_default();
         if public != key.public() {
-            return Ok(Some(ChainFault::OtherKey(at)));
+            return Ok(Some(JournalFault::OtherKey(at)));
         }
         let mut events = hashes.iter();
         let head = events.find_map(|(seq, hash, _)| (*seq == at).then_some(hash));
@@ -117,10 +114,10 @@ pub(crate) fn verify(
         };
         let public = UnparsedPublicKey::new(&ED25519, public);
         if !is_what_is_there || public.verify(signed.as_bytes(), &signature).is_err() {
-            return Ok(Some(ChainFault::Signature(at)));
+            return Ok(Some(JournalFault::Signature(at)));
         }
         is_last_signed |= is_last;
     }
     let is_missing = run.state.ended.is_some() && !is_last_signed;
-    Ok(is_missing.then_some(ChainFault::NotSigned))
+    Ok(is_missing.then_some(JournalFault::NotSigned))
 }

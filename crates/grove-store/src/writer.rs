@@ -14,32 +14,25 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use crate::journal::{body_of, chain_hash, chain_start};
 use crate::reading;
 use crate::signing::{self, SigningKey};
-use crate::{Draft, Store, StoreError, Submission};
+use crate::{NewEvent, Store, StoreError, Submission};
 
 /// The most jobs that are written in one commit, so that no caller waits for ever.
 const GROUP: usize = 256;
-/// The most runs whose state is kept in memory.
 const KEPT: usize = 4_096;
 
-/// The result of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// The id of the run; for a key that was used before, the id of the earlier run.
     pub run: String,
-    /// Set if the run is new.
     pub is_new: bool,
 }
 
-/// An event that was recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appended {
-    /// The event as it was recorded.
     pub event: Event,
-    /// The changes that follow from it.
     pub step: Step,
     /// The attempts with messages that they have not heard yet, one entry for each message.
     pub unheard: Vec<Attempt>,
-    /// Set if the run is over.
     pub is_over: bool,
     /// Set if the child that reports the event was told to stop, now or before: it makes no further request.
     pub is_stopping: bool,
@@ -47,10 +40,8 @@ pub struct Appended {
     pub others: Vec<String>,
 }
 
-/// The counts of one pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// The number of removed runs.
+pub struct PrunedCounts {
     pub runs: usize,
     /// The number of removed artifacts, to which no other run refers.
     pub artifacts: usize,
@@ -59,16 +50,16 @@ pub struct Pruned {
 /// Receives the result of a job, on the writer's thread.
 type Reply<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
-pub(crate) enum Job {
+pub(crate) enum WriterJob {
     Submit(Box<Submission>, Reply<Submitted>),
-    Append(String, Box<Draft>, Reply<Appended>),
-    Prune(Vec<String>, Times, Reply<Pruned>),
+    Append(String, Box<NewEvent>, Reply<Appended>),
+    Prune(Vec<String>, Times, Reply<PrunedCounts>),
 }
 
 impl Store {
     /// Starts a run; a key that was used before leads to the earlier run.
     pub fn submit(&self, submission: Submission) -> Result<Submitted, StoreError> {
-        self.wait(|reply| Job::Submit(Box::new(submission), reply))
+        self.wait(|reply| WriterJob::Submit(Box::new(submission), reply))
     }
 
     /// Starts a run without waiting: `done` is called on the writer's thread and must not block.
@@ -77,31 +68,38 @@ impl Store {
         submission: Submission,
         done: impl FnOnce(Result<Submitted, StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.send(Job::Submit(Box::new(submission), Box::new(done)))
+        self.send(WriterJob::Submit(Box::new(submission), Box::new(done)))
     }
 
     /// Records a fact, and returns its consequences once it is durable.
-    pub fn append(&self, run: &str, draft: Draft) -> Result<Appended, StoreError> {
-        self.wait(|reply| Job::Append(run.to_owned(), Box::new(draft), reply))
+    pub fn append(&self, run: &str, draft: NewEvent) -> Result<Appended, StoreError> {
+        self.wait(|reply| WriterJob::Append(run.to_owned(), Box::new(draft), reply))
     }
 
     /// Records a fact without waiting: `done` is called on the writer's thread and must not block.
     pub fn append_then(
         &self,
         run: &str,
-        draft: Draft,
+        draft: NewEvent,
         done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.send(Job::Append(run.to_owned(), Box::new(draft), Box::new(done)))
+        self.send(WriterJob::Append(
+            run.to_owned(),
+            Box::new(draft),
+            Box::new(done),
+        ))
     }
 
     /// Removes runs with everything that only they have, and leaves a tombstone for each. Runs that are not over are left
     /// alone.
-    pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<Pruned, StoreError> {
-        self.wait(|reply| Job::Prune(runs, at, reply))
+    pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<PrunedCounts, StoreError> {
+        self.wait(|reply| WriterJob::Prune(runs, at, reply))
     }
 
-    fn wait<T: Send + 'static>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
+    fn wait<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(Reply<T>) -> WriterJob,
+    ) -> Result<T, StoreError> {
         let (done, waiting) = sync_channel(1);
         let reply: Reply<T> = Box::new(move |result| {
             let _ = done.send(result);
@@ -112,8 +110,8 @@ impl Store {
 }
 
 /// Writes jobs until no sender is left.
-pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<Job>) {
-    let mut writer = Writer {
+pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<WriterJob>) {
+    let mut writer = JournalWriter {
         connection,
         known: KnownRuns {
             runs: HashMap::new(),
@@ -122,12 +120,11 @@ pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiv
     };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok());
-        let group: Vec<Job> = std::iter::once(first).chain(more).take(GROUP).collect();
+        let group: Vec<WriterJob> = std::iter::once(first).chain(more).take(GROUP).collect();
         writer.write(group);
     }
 }
 
-/// A run whose state is known up to an event.
 struct KnownRun {
     plan: Arc<Plan>,
     state: State,
@@ -138,11 +135,10 @@ struct KnownRun {
 /// The data that the writer keeps beside the file.
 struct KnownRuns {
     runs: HashMap<String, KnownRun>,
-    /// The key that signs the ends of runs.
     key: Option<SigningKey>,
 }
 
-struct Writer {
+struct JournalWriter {
     connection: Connection,
     known: KnownRuns,
 }
@@ -150,9 +146,9 @@ struct Writer {
 /// A reply that is sent once the group is durable, or with the reason why it could not be written.
 type Pending = Box<dyn FnOnce(Option<&StoreError>) + Send>;
 
-impl Writer {
+impl JournalWriter {
     /// Writes a group in one commit. A refused event does not affect the others of its group; a failed commit fails all.
-    fn write(&mut self, group: Vec<Job>) {
+    fn write(&mut self, group: Vec<WriterJob>) {
         let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
         if self.known.runs.len() > KEPT {
             self.known.runs.clear();
@@ -189,11 +185,11 @@ impl Writer {
 }
 
 /// Makes a reply for a job that was never started.
-fn refuse(job: Job) -> Pending {
+fn refuse(job: WriterJob) -> Pending {
     match job {
-        Job::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
-        Job::Append(_, _, reply) => pending(Err(StoreError::Closed), reply),
-        Job::Prune(_, _, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Append(_, _, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Prune(_, _, reply) => pending(Err(StoreError::Closed), reply),
     }
 }
 
@@ -221,7 +217,7 @@ fn do_job(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     fault: &mut Option<String>,
-    job: Job,
+    job: WriterJob,
 ) -> Pending {
     let mut note = |error: Option<&StoreError>| {
         if let Some(error) = error.filter(|error| !error.is_about_the_run()) {
@@ -229,17 +225,17 @@ fn do_job(
         }
     };
     match job {
-        Job::Submit(submission, reply) => {
+        WriterJob::Submit(submission, reply) => {
             let result = submit(transaction, known, *submission);
             note(result.as_ref().err());
             pending(result, reply)
         }
-        Job::Append(run, draft, reply) => {
+        WriterJob::Append(run, draft, reply) => {
             let result = append(transaction, known, &run, *draft);
             note(result.as_ref().err());
             pending(result, reply)
         }
-        Job::Prune(runs, at, reply) => {
+        WriterJob::Prune(runs, at, reply) => {
             let result = prune(transaction, &runs, at);
             note(result.as_ref().err());
             for run in &runs {
@@ -282,7 +278,7 @@ fn submit(
     }
     drop(same);
     if let Some(parent) = &parent {
-        tell_above(transaction, known, parent, at, |of| Fact::Delegated {
+        record_above(transaction, known, parent, at, |of| Fact::Delegated {
             of: of.clone(),
             run: id.clone(),
             children: plan.children().count() as u64,
@@ -329,7 +325,7 @@ fn submit(
             params![id, like],
         )?;
     }
-    let draft = Draft {
+    let draft = NewEvent {
         fact: Fact::Submitted {
             owner,
             key,
@@ -351,7 +347,7 @@ fn append(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
-    draft: Draft,
+    draft: NewEvent,
 ) -> Result<Appended, StoreError> {
     if let Fact::Wanted {
         wish: Wish::Resume { .. } | Wish::Answer { .. },
@@ -363,7 +359,7 @@ fn append(
     let (mut appended, spent) = append_to(transaction, known, run, draft)?;
     if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
-        appended.others = spend_above(transaction, known, run, &spent, at)?;
+        appended.others = add_usage_above(transaction, known, run, &spent, at)?;
     }
     // This comes last, because a run above may have had the child stopped.
     if let Some(of) = appended.event.fact.told_by() {
@@ -406,7 +402,7 @@ fn append_to(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
-    draft: Draft,
+    draft: NewEvent,
 ) -> Result<(Appended, Option<SpentBelow>), StoreError> {
     let key = known.key.clone();
     let current = up_to_date(transaction, known, run)?;
@@ -459,7 +455,7 @@ fn append_to(
 
 /// Records the usage of a run in every run above it, in the same transaction. If one of them comes to its end by that,
 /// this run ends too.
-fn spend_above(
+fn add_usage_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
@@ -502,7 +498,7 @@ fn spend_above(
 }
 
 /// Records a fact in every run above; if one refuses it, none has it.
-fn tell_above(
+fn record_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     parent: &Parent,
@@ -533,7 +529,7 @@ fn append_one(
     fact: Fact,
     at: Times,
 ) -> Result<(), StoreError> {
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts: Vec::new(),
         at,
@@ -661,8 +657,12 @@ fn write_outbox(
     Ok(())
 }
 
-fn prune(transaction: &Transaction<'_>, runs: &[String], at: Times) -> Result<Pruned, StoreError> {
-    let mut pruned = Pruned::default();
+fn prune(
+    transaction: &Transaction<'_>,
+    runs: &[String],
+    at: Times,
+) -> Result<PrunedCounts, StoreError> {
+    let mut pruned = PrunedCounts::default();
     for run in runs {
         let buried = transaction.execute(
             "INSERT OR REPLACE INTO tombstones (id, state, head, pruned_at)

@@ -45,7 +45,6 @@ pub mod variable {
 /// One thing that tests need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the titles say it")]
 pub enum Need {
     RealCollections,
     HostileOriginals,

@@ -12,9 +12,8 @@ static FLAGS: LazyLock<Vec<(&FieldRow, String)>> = LazyLock::new(|| {
     rows.map(|row| (row, row.flag())).collect()
 });
 
-/// The fields and the text that were typed for an agent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AskedFields {
+pub(crate) struct TypedFields {
     /// Fields with their values, those with flags of their own first.
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Option<String>,
@@ -22,7 +21,7 @@ pub(crate) struct AskedFields {
     pub(crate) body_file: Option<PathBuf>,
 }
 
-impl Args for AskedFields {
+impl Args for TypedFields {
     fn augment_args(command: Command) -> Command {
         let fields = FLAGS.iter().map(|(row, flag)| {
             let takes = match row.takes {
@@ -68,7 +67,7 @@ impl Args for AskedFields {
     }
 }
 
-impl FromArgMatches for AskedFields {
+impl FromArgMatches for TypedFields {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut asked = Self::default();
         asked.update_from_arg_matches(matches)?;

@@ -12,14 +12,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use crate::agent_fields::AskedFields;
+pub(crate) use crate::agent_fields::TypedFields;
 pub(crate) use agents::{
-    AgentLook, AgentScope, AgentsCommand, DeleteArgs, NamedArgs, OwnScope, RenameArgs, Whose,
+    AgentDiscoveryArgs, AgentScopeArg, AgentsCommand, DeleteArgs, NamedArgs, OwnScope, OwnerArgs,
+    RenameArgs,
 };
-pub(crate) use chains::{ChainLook, ChainsCommand};
+pub(crate) use chains::{ChainDiscoveryArgs, ChainsCommand};
 pub(crate) use export::ExportArgs;
 pub(crate) use names::{command, other_names_table, with_names};
-pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, LedgerArgs, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// What coding agents know and whom they delegate to: finds skills, explains what a model sees, runs child agents.
@@ -34,15 +35,15 @@ pub(crate) use skills::{ManageSkills, SkillFields};
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-    /// For `grove` alone.
+    pub(crate) command: Option<CliCommand>,
+    /// The arguments of `grove` without a command.
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) discovery: DiscoveryArgs,
 }
 
-/// Where to look and how to print; on every command that looks at skills.
+/// The arguments of every command that discovers skills.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Look {
+pub(crate) struct DiscoveryArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -52,13 +53,13 @@ pub(crate) struct Look {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Manage skills: list, show, check, search, create, edit, rename, copy, delete, enable, disable, activate, …
     #[command(subcommand)]
     Skills(SkillsCommand),
@@ -98,7 +99,7 @@ pub(crate) enum Command {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// Serve skills and agents to a host over MCP, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
@@ -113,7 +114,7 @@ pub(crate) enum Command {
         /// Print findings as annotations for GitHub Actions
         #[arg(long, conflicts_with = "json")]
         github: bool,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -129,7 +130,7 @@ pub(crate) enum Command {
         /// Withdraw the approval of a command or program instead, named by the beginning of its digest
         #[arg(long, value_name = "DIGEST", conflicts_with = "folder")]
         approval: Option<String>,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -139,7 +140,7 @@ pub(crate) enum Command {
     Redo(RedoArgs),
     /// List the known hosts, where they look for skills and what they may spend on them
     Hosts {
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -148,29 +149,29 @@ pub(crate) enum Command {
         /// Run one tiny turn with each installed engine against a stand-in for a model
         #[arg(long = "try")]
         try_each: bool,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Check the installation: what was found and what needs attention
     Doctor {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// Print the current skills and then every change, one line of JSON each, until interrupted
     Watch {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// Show the settings in force and where each one comes from
     Config {
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print a completion script
     Completions {
-        /// The shell
+        /// The shell that reads the script
         shell: clap_complete::Shell,
     },
     /// Behave exactly like the reference library of the Agent Skills standard (needs the build feature `reference`)
@@ -183,12 +184,12 @@ pub(crate) enum Command {
     /// Print a generated reference page as Markdown
     #[command(hide = true)]
     Manual {
-        /// The page
-        page: Page,
+        /// The reference page to print
+        page: ManualPage,
     },
 }
 
-/// What is checked.
+/// The arguments of `grove check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArgs {
     /// Files and folders to check strictly; without any, everything Grove finds is checked
@@ -198,12 +199,12 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "paths")]
     pub(crate) fix: bool,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) discovery: DiscoveryArgs,
     #[command(flatten)]
     pub(crate) only: FindingFilter,
 }
 
-/// Where and how much is tried.
+/// The arguments of `grove try`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TryArgs {
     /// Use this folder, which must not exist yet [default: a new temporary folder]
@@ -214,11 +215,11 @@ pub(crate) struct TryArgs {
     pub(crate) files_only: bool,
 }
 
-/// What is asked of a catalog.
+/// The arguments of `grove catalog`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CatalogArgs {
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) discovery: DiscoveryArgs,
     /// At most this many characters, or tokens with --tokens
     #[arg(long, value_name = "CHARS", conflicts_with = "host")]
     pub(crate) budget: Option<usize>,
@@ -260,9 +261,9 @@ pub(crate) struct CatalogArgs {
 pub(crate) enum StyleArg {
     /// `<available_skills>` with one `<skill>` per line
     Xml,
-    /// A list
+    /// A list in Markdown
     Markdown,
-    /// One object
+    /// One object in JSON
     Json,
     /// One line per skill without locations, for a program that opens skills by name
     Names,
@@ -273,7 +274,7 @@ pub(crate) enum SkillsCommand {
     /// List every skill with its state
     List {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
         /// Only skills in this state (repeatable)
         #[arg(long = "state", value_name = "STATE")]
         states: Vec<String>,
@@ -286,12 +287,12 @@ pub(crate) enum SkillsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// List everything that needs attention, by kind; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
         #[command(flatten)]
         only: FindingFilter,
     },
@@ -300,12 +301,12 @@ pub(crate) enum SkillsCommand {
     /// Find skills that a model would confuse and skills that match everything, and say what to change
     Confusable {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// List the folders that are searched, the strongest first
     Roots {
         #[command(flatten)]
-        look: Look,
+        discovery: DiscoveryArgs,
     },
     /// Print a skill's instructions as a model should read them, or the skills of a group or branch
     Activate {
@@ -318,27 +319,27 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         again: bool,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     /// Show the skills of a group or branch in its place in the session's catalog
     Expand {
         /// A group or a skill
         id: String,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     /// Show a group or branch again in place of its skills
     Collapse {
         /// A group or a skill
         id: String,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     #[command(flatten)]
     Manage(ManageSkills),
 }
 
-/// Which findings are wanted. With any of these filters every finding is shown on its own.
+/// The choice of findings. With any of these filters every finding is shown on its own.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FindingFilter {
     /// Only findings with this code (repeatable)
@@ -358,7 +359,7 @@ pub(crate) struct FindingFilter {
     pub(crate) github: bool,
 }
 
-/// What is asked of a prompt.
+/// The arguments of `grove prompt`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArgs {
     /// The agent's name, alias, id, or id@root
@@ -368,7 +369,7 @@ pub(crate) struct PromptArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "roots", "all", "budget", "base", "explain"])]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) look: AgentLook,
+    pub(crate) discovery: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -385,12 +386,12 @@ pub(crate) struct PromptArgs {
     /// Show each part with its cost, digest and file instead of the text
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What is asked of a search.
+/// The arguments of `grove skills search`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SearchArgs {
     /// A task in plain words, keywords, a name or an id
@@ -406,7 +407,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) discovery: DiscoveryArgs,
 }
 
 /// A number of results that can be given.
@@ -433,7 +434,7 @@ impl std::error::Error for NotALimit {}
 ///
 /// There is no other host's view here: what is given is Grove's own.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Conversation {
+pub(crate) struct ConversationArgs {
     /// The session file that remembers what was expanded and activated; created if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) session: Option<PathBuf>,
@@ -443,15 +444,15 @@ pub(crate) struct Conversation {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-impl Conversation {
-    /// Where to look.
-    pub(crate) fn look(&self) -> Look {
-        Look {
+impl ConversationArgs {
+    /// Returns the arguments with which skills are discovered.
+    pub(crate) fn discovery_args(&self) -> DiscoveryArgs {
+        DiscoveryArgs {
             roots: self.roots.clone(),
             host: None,
             all: self.all,
@@ -460,7 +461,7 @@ impl Conversation {
     }
 }
 
-/// How skills are served over MCP.
+/// The arguments of `grove mcp`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
@@ -485,19 +486,19 @@ pub(crate) enum McpCommand {
     /// Add the server to a host's configuration; shows the difference first
     Install {
         #[command(flatten)]
-        entry: McpEntry,
+        entry: McpEntryArgs,
     },
     /// Remove the server from a host's configuration; shows the difference first
     Uninstall {
         #[command(flatten)]
-        entry: McpEntry,
+        entry: McpEntryArgs,
     },
 }
 
-/// Where the server is entered.
+/// The host into whose configuration the server is entered.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct McpEntry {
-    /// The host
+pub(crate) struct McpEntryArgs {
+    /// The host to configure
     #[arg(long, value_enum)]
     pub(crate) host: McpHost,
     /// For you in every project, or for everyone in this one
@@ -513,13 +514,13 @@ pub(crate) struct McpEntry {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum McpHost {
-    /// Claude Code
+    /// Claude Code, by Anthropic
     Claude,
-    /// Codex
+    /// Codex CLI, by OpenAI
     Codex,
-    /// Copilot CLI
+    /// Copilot CLI, by GitHub
     Copilot,
-    /// Gemini CLI
+    /// Gemini CLI, by Google
     Gemini,
     #[value(name = "opencode", help = "OpenCode")]
     OpenCode,
@@ -534,7 +535,7 @@ pub(crate) enum McpScope {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Page {
+pub(crate) enum ManualPage {
     Agents,
     Cli,
     Config,
@@ -558,7 +559,7 @@ pub(crate) struct TrustArgs {
     /// List what is trusted
     #[arg(long, conflicts_with_all = ["folder", "follow", "yes", "dry_run"])]
     pub(crate) list: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -574,7 +575,7 @@ pub(crate) struct UndoArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -584,7 +585,7 @@ pub(crate) struct RedoArgs {
     /// Print the files that would be changed again and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

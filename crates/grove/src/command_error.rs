@@ -2,11 +2,9 @@
 
 pub(crate) use grove_engine::{EngineError as CommandError, ErrorKind};
 
-/// The exit codes of the kinds of errors.
 pub(crate) trait ExitCode: Sized {
     fn exit_code(self) -> u8;
 
-    /// The meaning of the exit code, for the reference.
     fn meaning(self) -> &'static str;
 
     /// The exit code if `is_so`, else that of success.

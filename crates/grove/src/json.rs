@@ -47,7 +47,6 @@ impl RootJson {
     }
 }
 
-/// The skills of one source, counted.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceJson {
     source: &'static str,
@@ -66,7 +65,6 @@ pub(crate) fn count_sources(snapshot: &Snapshot) -> Vec<SourceJson> {
     all.collect()
 }
 
-/// Returns true if a value says nothing: no value, or none in it.
 pub(crate) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -76,7 +74,6 @@ pub(crate) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// An object without those of these keys that say nothing.
 pub(crate) fn without_empty(mut all: Value, keys: &[&str]) -> Value {
     if let Some(map) = all.as_object_mut() {
         map.retain(|key, value| !(keys.contains(&key.as_str()) && is_nothing(value)));

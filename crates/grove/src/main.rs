@@ -1,4 +1,4 @@
-//! The `grove` command.
+//! The program `grove`: reads its arguments and runs a command.
 
 mod agent_fields;
 mod args;
@@ -26,9 +26,9 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = args::with_arrows(arguments);
-    let mut out = output::Output::default();
-    let mut looked = None;
-    let result = commands::run(arguments, &mut looked, &mut out);
+    let mut out = output::CommandOutput::default();
+    let mut discovered = None;
+    let result = commands::run(arguments, &mut discovered, &mut out);
     let code = match result {
         Ok(code) => code,
         Err(error) => {
@@ -38,11 +38,11 @@ fn main() -> ExitCode {
     };
     let written = out.finish();
     // No process waits for the cache, so it is written when everything else has been.
-    let mut notes = output::Output::default();
-    if let Some(looked) = &mut looked {
-        looked.remember(&mut notes);
+    let mut notes = output::CommandOutput::default();
+    if let Some(discovered) = &mut discovered {
+        discovered.remember(&mut notes);
     }
-    if let Err(output::Unwritten::Data(error)) = &written {
+    if let Err(output::UnwrittenOutput::Data(error)) = &written {
         notes.error(&CommandError::internal(format!(
             "could not write the output: {error}"
         )));
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     // A note about the cache that could not be written changes nothing.
     let _ = notes.finish();
     let code = match written {
-        Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code(),
-        Err(output::Unwritten::Everything) if code == 0 => ErrorKind::Internal.exit_code(),
+        Err(output::UnwrittenOutput::Data(_)) => ErrorKind::Internal.exit_code(),
+        Err(output::UnwrittenOutput::Everything) if code == 0 => ErrorKind::Internal.exit_code(),
         _ => code,
     };
     // Everything is written. What was looked at goes with the process, which is faster than to take it apart.

@@ -1,10 +1,10 @@
 //! Output: data to stdout, everything else to stderr, and no control characters to either.
 //!
 //! Everything that people read goes through [`visible`]: lines, notes, tables, the words of children. What other programs
-//! read exactly goes through it where a terminal shows it ([`Output::text`], [`Output::patch`]).
+//! read exactly goes through it where a terminal shows it ([`CommandOutput::text`], [`CommandOutput::patch`]).
 //!
 //! A command that is done at once is written in one go when it ends. One that goes on writes what it has with
-//! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when the reader is gone.
+//! [`CommandOutput::flush`] as often as it likes: the same cleaning, and the same silence when the reader is gone.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::Path;
@@ -17,21 +17,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::colour::{self, Meaning, marked};
+use crate::colour::{self, ColourMeaning, marked};
 use crate::command_error::CommandError;
 use grove_spec::text::grouped;
 
-/// Collects a command's output and writes it.
 #[derive(Default)]
-pub(crate) struct Output {
+pub(crate) struct CommandOutput {
     data: Vec<u8>,
     notes: Vec<u8>,
-    /// True if there was any data.
     has_data: bool,
     /// The outcome of writing so far; nothing is written to a stream that failed.
-    data_written: Written,
-    notes_written: Written,
-    /// True if marks of meaning become colours.
+    data_written: WriteOutcome,
+    notes_written: WriteOutcome,
     has_coloured_data: bool,
     has_coloured_notes: bool,
     /// The width of lines on a terminal; elsewhere they are as long as they are.
@@ -39,16 +36,14 @@ pub(crate) struct Output {
     notes_width: Option<usize>,
 }
 
-/// The reader that a table is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Page {
-    /// So many columns of a terminal.
+pub(crate) enum TableReader {
     Columns(usize),
     /// Another program: everything, with tabs between cells and without headings.
     Tabs,
 }
 
-impl Page {
+impl TableReader {
     /// A number as its reader takes it: people see thousands apart, programs read plain digits.
     pub(crate) fn number(self, number: usize) -> String {
         match self {
@@ -58,27 +53,24 @@ impl Page {
     }
 }
 
-impl From<usize> for Page {
+impl From<usize> for TableReader {
     fn from(columns: usize) -> Self {
         Self::Columns(columns)
     }
 }
 
-/// The variables of the process.
 type Variables = std::collections::BTreeMap<String, std::ffi::OsString>;
 
-/// The outcome of writing to a stream.
 #[derive(Default)]
-enum Written {
+enum WriteOutcome {
     #[default]
     Whole,
     /// The reader closed the pipe: it has seen what it wanted.
     ReaderGone,
-    /// The machine did not take it.
     Failed(io::Error),
 }
 
-impl Written {
+impl WriteOutcome {
     /// Writes what was collected, unless an earlier write failed.
     fn write(&mut self, stream: &mut impl Write, collected: &mut Vec<u8>) {
         if matches!(self, Self::Whole) {
@@ -93,7 +85,7 @@ impl Written {
     }
 }
 
-impl Output {
+impl CommandOutput {
     /// Wraps lines and has colours where a terminal shows them; colours only if they are wanted.
     pub(crate) fn set_terminal(&mut self, variables: &Variables) {
         let width = |is_terminal: bool| is_terminal.then(|| columns(variables));
@@ -195,12 +187,10 @@ impl Output {
         }
     }
 
-    /// A value as JSON.
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) {
         self.json_text(serde_json::to_string_pretty(value));
     }
 
-    /// A value as one line of JSON.
     pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) {
         self.json_text(serde_json::to_string(value));
     }
@@ -226,7 +216,6 @@ impl Output {
         }
     }
 
-    /// Rendered diagnostics beside the data.
     pub(crate) fn diagnostics<'a>(&mut self, all: impl IntoIterator<Item = &'a Diagnostic>) {
         for diagnostic in all {
             self.diagnostic(diagnostic);
@@ -273,16 +262,14 @@ impl Output {
         self.line("");
     }
 
-    /// An error with its hints.
     pub(crate) fn error(&mut self, error: &CommandError) {
-        self.note_after(Meaning::Bad, "error:", error.message().as_str());
+        self.note_after(ColourMeaning::Bad, "error:", error.message().as_str());
         for hint in &error.hints {
-            self.note_after(Meaning::Quiet, "hint:", hint);
+            self.note_after(ColourMeaning::Quiet, "hint:", hint);
         }
     }
 
-    /// A note that begins with a word of some meaning.
-    fn note_after(&mut self, meaning: Meaning, word: &str, line: &str) {
+    fn note_after(&mut self, meaning: ColourMeaning, word: &str, line: &str) {
         let painted_word = painted(&marked(meaning, word), self.has_coloured_notes);
         let line = visible(line);
         let parts = in_lines(&format!("{word} {line}"), self.notes_width, 2);
@@ -304,10 +291,9 @@ impl Output {
             .write(&mut io::stdout().lock(), &mut self.data);
         self.notes_written
             .write(&mut io::stderr().lock(), &mut self.notes);
-        matches!(self.data_written, Written::Whole)
+        matches!(self.data_written, WriteOutcome::Whole)
     }
 
-    /// Returns true if a person sits at a terminal.
     #[expect(clippy::unused_self, reason = "it is about where this output goes")]
     pub(crate) fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -328,11 +314,13 @@ impl Output {
     }
 
     /// Writes the rest, and says what the machine did not take.
-    pub(crate) fn finish(mut self) -> Result<(), Unwritten> {
+    pub(crate) fn finish(mut self) -> Result<(), UnwrittenOutput> {
         self.flush();
         match (self.data_written, self.notes_written) {
-            (Written::Failed(error), _) => Err(Unwritten::Data(error)),
-            (Written::Whole, Written::Failed(_)) if !self.has_data => Err(Unwritten::Everything),
+            (WriteOutcome::Failed(error), _) => Err(UnwrittenOutput::Data(error)),
+            (WriteOutcome::Whole, WriteOutcome::Failed(_)) if !self.has_data => {
+                Err(UnwrittenOutput::Everything)
+            }
             _ => Ok(()),
         }
     }
@@ -355,8 +343,7 @@ pub(crate) fn reader_is_gone() -> bool {
 
 /// The reason why output was not written whole.
 #[derive(Debug)]
-pub(crate) enum Unwritten {
-    /// The machine did not take the data.
+pub(crate) enum UnwrittenOutput {
     Data(io::Error),
     /// There were notes alone, and the machine did not take them.
     Everything,
@@ -457,11 +444,11 @@ fn painted(text: &str, has_colours: bool) -> String {
 }
 
 /// Returns the reader of tables: a terminal or a set `COLUMNS` gets columns, another program gets tabs.
-pub(crate) fn page(variables: &Variables) -> Page {
+pub(crate) fn page(variables: &Variables) -> TableReader {
     if variables.contains_key(COLUMNS) || io::stdout().is_terminal() {
-        Page::Columns(columns(variables))
+        TableReader::Columns(columns(variables))
     } else {
-        Page::Tabs
+        TableReader::Tabs
     }
 }
 
@@ -482,7 +469,6 @@ pub(crate) fn columns(variables: &Variables) -> usize {
     set.or_else(terminal).unwrap_or(100).clamp(40, 400)
 }
 
-/// The columns and rows of the terminal that notes go to.
 pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let rows = size.map_or(0, |size| usize::from(size.ws_row));
@@ -501,7 +487,7 @@ pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    impl Output {
+    impl CommandOutput {
         /// The data, then the notes, of an output that was not written.
         fn into_text(self) -> String {
             String::from_utf8([self.data, self.notes].concat()).unwrap()
@@ -510,17 +496,17 @@ mod tests {
 
     const PATCH: &str = "+a\u{202e}b\r\n-\u{200f}\u{1b}[2J\n\\ no end";
 
-    fn on_terminal() -> Output {
-        Output {
+    fn on_terminal() -> CommandOutput {
+        CommandOutput {
             data_width: Some(80),
             notes_width: Some(80),
-            ..Output::default()
+            ..CommandOutput::default()
         }
     }
 
     #[test]
     fn a_terminal_shows_what_is_hidden_and_a_pipe_has_it_exactly() {
-        let mut pipe = Output::default();
+        let mut pipe = CommandOutput::default();
         pipe.patch(PATCH.as_bytes());
         assert_eq!(pipe.into_text(), PATCH);
         let mut terminal = on_terminal();
@@ -528,7 +514,7 @@ mod tests {
         let shown = "+a\\u{202e}b\\u{d}\n-\\u{200f}\\u{1b}[2J\n\\ no end";
         assert_eq!(terminal.into_text(), shown);
         for (mut out, expected) in [
-            (Output::default(), "a\u{202e}b\n"),
+            (CommandOutput::default(), "a\u{202e}b\n"),
             (on_terminal(), "a\\u{202e}b\n"),
         ] {
             out.text("a\u{202e}b\n");
@@ -538,7 +524,7 @@ mod tests {
 
     #[test]
     fn no_line_of_a_text_is_taken_for_one_of_ours() {
-        for mut out in [Output::default(), on_terminal()] {
+        for mut out in [CommandOutput::default(), on_terminal()] {
             out.line("asks: one\nerror: two\r\nhint: three");
             out.note("one\nerror: two");
             out.child_text("a\u{2066}");

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use grove_skills::{Environment, environment_variables as names};
 
-/// Reads the process environment once.
 pub(crate) fn read() -> Environment {
     let variables: BTreeMap<String, OsString> = std::env::vars_os()
         .filter_map(|(name, value)| name.into_string().ok().map(|name| (name, value)))

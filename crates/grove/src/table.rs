@@ -7,10 +7,9 @@ use std::ops::Range;
 use grove_spec::text::one_line;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-use crate::colour::{Meaning, marked, of_word};
-use crate::output::Page;
+use crate::colour::{ColourMeaning, marked, of_word};
+use crate::output::TableReader;
 
-/// Rows of cells under headings.
 pub(crate) struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -37,7 +36,6 @@ impl Table {
         }
     }
 
-    /// The same with numbers in these columns.
     pub(crate) fn with_numbers(mut self, columns: Range<usize>) -> Self {
         self.numbers = columns;
         self
@@ -50,10 +48,10 @@ impl Table {
     }
 
     /// Renders the table for its reader, with marks of meaning: see [`crate::output::Output::painted`].
-    pub(crate) fn render(&self, page: impl Into<Page>) -> String {
+    pub(crate) fn render(&self, page: impl Into<TableReader>) -> String {
         match page.into() {
-            Page::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
-            Page::Columns(columns) => {
+            TableReader::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
+            TableReader::Columns(columns) => {
                 let last = self.headings.len().saturating_sub(1);
                 let all = self
                     .widths(columns, last + 1)
@@ -143,7 +141,6 @@ impl Table {
         out
     }
 
-    /// A row in as many lines as its cells need.
     fn line(&self, row: &[String], widths: &[usize], is_heading: bool) -> String {
         let last = self.headings.len().saturating_sub(1);
         let cells: Vec<Vec<String>> = row
@@ -184,7 +181,7 @@ impl Table {
     fn painted(&self, at: usize, text: &str, is_heading: bool) -> String {
         let is_about = matches!(self.headings.get(at), Some(&("STATE" | "FITS" | "TRUST")));
         match of_word(text).filter(|_| is_about) {
-            _ if is_heading => marked(Meaning::Heading, text),
+            _ if is_heading => marked(ColourMeaning::Heading, text),
             Some(meaning) => marked(meaning, text),
             None => text.to_owned(),
         }
@@ -196,7 +193,7 @@ impl Table {
         for row in &self.rows {
             for (at, (heading, cell)) in self.headings.iter().zip(row).enumerate() {
                 if at == 0 {
-                    out.push_str(&marked(Meaning::Heading, cell));
+                    out.push_str(&marked(ColourMeaning::Heading, cell));
                     out.push('\n');
                     continue;
                 }
@@ -241,7 +238,6 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A word in parts that fit.
 fn broken(word: &str, width: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for c in word.chars() {
@@ -353,7 +349,7 @@ mod tests {
 
     #[test]
     fn another_program_gets_everything_between_tabs() {
-        let text = example().render(Page::Tabs);
+        let text = example().render(TableReader::Tabs);
         let first = text.lines().next().unwrap();
         assert_eq!(first.split('\t').count(), 4);
         assert!(first.ends_with("asks about a document."), "{first}");

@@ -3,13 +3,11 @@
 /// True if tokens are counted and not estimated.
 pub(crate) const EXACT: bool = cfg!(feature = "exact-tokens");
 
-/// The tokens of a text.
 #[cfg(feature = "exact-tokens")]
 pub(crate) fn count(text: &str) -> usize {
     grove_tokens::count(text)
 }
 
-/// The tokens of a text, estimated.
 #[cfg(not(feature = "exact-tokens"))]
 pub(crate) fn count(text: &str) -> usize {
     text.len()

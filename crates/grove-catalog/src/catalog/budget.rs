@@ -2,7 +2,7 @@
 
 /// The unit in which text is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Unit {
+pub enum BudgetUnit {
     /// Characters, counted as Unicode scalar values.
     #[default]
     Chars,
@@ -13,7 +13,7 @@ pub enum Unit {
 /// Bytes that are counted as one token where nothing counts exactly.
 pub const BYTES_PER_TOKEN: usize = 4;
 
-impl Unit {
+impl BudgetUnit {
     /// The size of a text.
     pub fn of(self, text: &str) -> usize {
         match self {
@@ -27,21 +27,21 @@ impl Unit {
 
 /// The hard limits of one catalog: every character of its text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct CatalogBudget {
     /// The most text that fits.
     pub size: usize,
     /// The unit of that size.
-    pub unit: Unit,
+    pub unit: BudgetUnit,
     /// The most entries that fit.
     pub entries: usize,
 }
 
-impl Budget {
+impl CatalogBudget {
     /// A budget in characters.
     pub const fn chars(size: usize, entries: usize) -> Self {
         Self {
             size,
-            unit: Unit::Chars,
+            unit: BudgetUnit::Chars,
             entries,
         }
     }
@@ -50,7 +50,7 @@ impl Budget {
     pub const fn tokens(tokens: usize, entries: usize) -> Self {
         Self {
             size: tokens.saturating_mul(BYTES_PER_TOKEN),
-            unit: Unit::Bytes,
+            unit: BudgetUnit::Bytes,
             entries,
         }
     }
@@ -58,8 +58,8 @@ impl Budget {
     /// Returns a size in the unit in which it is asked for and shown: characters, or tokens rounded up.
     pub const fn shown(&self, size: usize) -> (usize, &'static str) {
         match self.unit {
-            Unit::Chars => (size, "characters"),
-            Unit::Bytes => (size.div_ceil(BYTES_PER_TOKEN), "tokens"),
+            BudgetUnit::Chars => (size, "characters"),
+            BudgetUnit::Bytes => (size.div_ceil(BYTES_PER_TOKEN), "tokens"),
         }
     }
 }

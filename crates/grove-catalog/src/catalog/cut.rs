@@ -1,8 +1,8 @@
 //! Cuts a text to a length: at a space if one is near, and always the longest cut within the length asked for, so that
 //! more room never gives a shorter text.
 
-use super::budget::Unit;
-use super::style::Style;
+use super::budget::BudgetUnit;
+use super::style::CatalogStyle;
 
 /// The mark in place of text that was left out.
 const MARK: char = '…';
@@ -11,17 +11,15 @@ const MARK: char = '…';
 /// otherwise be cut to nothing.
 const NEAR: usize = 20;
 
-/// A beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct TextCut {
     /// Its end in bytes.
     pub(crate) end: usize,
     /// Its characters, the mark included.
     pub(crate) length: usize,
 }
 
-impl Cut {
-    /// Returns the text as it is shown.
+impl TextCut {
     pub(crate) fn of(self, text: &str) -> String {
         let kept = text.get(..self.end).unwrap_or(text);
         if self.end >= text.len() {
@@ -47,17 +45,16 @@ pub fn shorten(text: &str, room: usize) -> String {
 }
 
 /// All cuts of a text, shortest first; the last one is the whole text.
-pub(crate) fn cuts(text: &str) -> impl Iterator<Item = Cut> + '_ {
+pub(crate) fn cuts(text: &str) -> impl Iterator<Item = TextCut> + '_ {
     cuts_after(text, 0)
 }
 
-/// The cuts that end after a space of the text, or after its beginning.
-fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
+fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = TextCut> + '_ {
     let (before, after) = text.split_at(start);
     let n_before = before.chars().count();
-    let kept = before.trim_end_matches(is_loose);
+    let kept = before.trim_end_matches(is_joining);
     let mut since_space = 0;
-    let mut trimmed = Cut {
+    let mut trimmed = TextCut {
         end: kept.len(),
         // The mark is one character more.
         length: kept.chars().count() + 1,
@@ -67,7 +64,7 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
         let Some((count, (at, c))) = place else {
             let length = text.chars().count();
             let end = text.len();
-            return Some(Cut { end, length });
+            return Some(TextCut { end, length });
         };
         since_space += 1;
         let here = c.is_whitespace() || since_space > NEAR;
@@ -75,8 +72,8 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
         if c.is_whitespace() {
             since_space = 0;
         }
-        if !is_loose(c) {
-            trimmed = Cut {
+        if !is_joining(c) {
+            trimmed = TextCut {
                 end: start + at + c.len_utf8(),
                 length: n_before + count + 2,
             };
@@ -85,17 +82,16 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
     })
 }
 
-/// The costs of longer and longer cuts, each computed from the one before it.
 pub(crate) struct CutCosts<'a> {
     text: &'a str,
-    style: Style,
-    unit: Unit,
+    style: CatalogStyle,
+    unit: BudgetUnit,
     end: usize,
     kept: usize,
 }
 
 impl<'a> CutCosts<'a> {
-    pub(crate) fn new(text: &'a str, style: Style, unit: Unit) -> Self {
+    pub(crate) fn new(text: &'a str, style: CatalogStyle, unit: BudgetUnit) -> Self {
         Self {
             text,
             style,
@@ -106,7 +102,7 @@ impl<'a> CutCosts<'a> {
     }
 
     /// Returns the cost of a cut, which must be no shorter than the one before.
-    pub(crate) fn of(&mut self, cut: Cut) -> usize {
+    pub(crate) fn of(&mut self, cut: TextCut) -> usize {
         let more = self.text.get(self.end..cut.end).unwrap_or_default();
         self.kept += self.style.cost(more, self.unit);
         self.end = cut.end;
@@ -117,7 +113,7 @@ impl<'a> CutCosts<'a> {
 }
 
 /// Returns true for characters after which a text does not stop.
-fn is_loose(c: char) -> bool {
+fn is_joining(c: char) -> bool {
     c.is_whitespace()
         || matches!(
             c,
@@ -169,10 +165,10 @@ mod tests {
             styled in 0_usize..4,
         ) {
             let text = words.join(" ");
-            let style = [Style::Xml, Style::Markdown, Style::Json, Style::Names][styled];
-            let mut costs = CutCosts::new(&text, style, Unit::Bytes);
+            let style = [CatalogStyle::Xml, CatalogStyle::Markdown, CatalogStyle::Json, CatalogStyle::Names][styled];
+            let mut costs = CutCosts::new(&text, style, BudgetUnit::Bytes);
             for cut in cuts(&text) {
-                prop_assert_eq!(costs.of(cut), style.cost(&cut.of(&text), Unit::Bytes));
+                prop_assert_eq!(costs.of(cut), style.cost(&cut.of(&text), BudgetUnit::Bytes));
             }
             let mut before = String::new();
             for room in 0..text.chars().count() + 2 {

@@ -11,31 +11,26 @@ mod name_words;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::identity::Layout;
+use crate::identity::SkillLayout;
 use crate::snapshot::{Skill, Snapshot};
 
 use super::group_key;
 use super::style::shown_name;
 use name_words::NameWords;
 
-/// Index of a node in its forest.
 pub(crate) type NodeId = usize;
 
-/// The node above all others.
 pub(crate) const EVERYTHING: NodeId = 0;
 
 /// The fewest skills that a folder needs to be a group, and the fewest names that must share a word to make one.
 const FEWEST: usize = 5;
 
-/// The most children of a node that is not divided.
 const MOST: usize = 12;
 
-/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum ForestNodeKind<'a> {
     /// A skill, by its index in the snapshot; with children it is a branch.
     Skill(usize),
-    /// Skills that belong together.
     Group {
         /// The root they are in; none if they are from several.
         root: Option<usize>,
@@ -46,10 +41,9 @@ pub(crate) enum Kind<'a> {
     },
 }
 
-/// A node that can become an entry.
 #[derive(Debug)]
-pub(crate) struct Node<'a> {
-    pub(crate) kind: Kind<'a>,
+pub(crate) struct ForestNode<'a> {
+    pub(crate) kind: ForestNodeKind<'a>,
     pub(crate) parent: Option<NodeId>,
     /// In the order of their first skills.
     pub(crate) children: Vec<NodeId>,
@@ -57,7 +51,6 @@ pub(crate) struct Node<'a> {
     pub(crate) n_skills: usize,
     /// Its position on the page: after everything in it.
     pub(crate) place: usize,
-    /// Its first skill, as a node.
     first: NodeId,
     /// The number of skills in it, each branch counted as one.
     n_items: usize,
@@ -66,7 +59,7 @@ pub(crate) struct Node<'a> {
 /// All nodes. Skills come right after [`EVERYTHING`], in the order of skills: source after source, name, id.
 #[derive(Debug)]
 pub(crate) struct Forest<'a> {
-    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) nodes: Vec<ForestNode<'a>>,
     /// The nodes that are reached from [`EVERYTHING`], each after its children.
     pub(crate) bottom_up: Vec<NodeId>,
     node_of: Vec<Option<NodeId>>,
@@ -81,7 +74,7 @@ pub(crate) struct Forest<'a> {
 
 /// The wishes of a request that change the forest of a snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes<'r> {
+pub(crate) struct ForestOptions<'r> {
     /// Addresses of skills that the reader already has.
     pub(crate) exclude: &'r [String],
     /// Names, ids or addresses of skills that stand outside of their branch.
@@ -91,7 +84,7 @@ pub(crate) struct Wishes<'r> {
 }
 
 impl<'a> Forest<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot, wishes: &Wishes<'_>) -> Self {
+    pub(crate) fn of(snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) -> Self {
         let mut forest = Self {
             // One group in eight nodes is more than most libraries have.
             nodes: Vec::with_capacity(snapshot.skills.len() * 8 / 7 + 1),
@@ -106,11 +99,11 @@ impl<'a> Forest<'a> {
         forest.names.push("");
         forest.add_skills(snapshot, wishes);
         let n_skills = forest.nodes.len();
-        forest.hang(snapshot, wishes);
+        forest.place_skills(snapshot, wishes);
         for id in (n_skills..forest.nodes.len()).rev() {
-            forest.settle(id);
+            forest.decide_groups(id);
         }
-        forest.settle(EVERYTHING);
+        forest.decide_groups(EVERYTHING);
         for id in 1..n_skills {
             let children = std::mem::take(&mut forest.nodes[id].children);
             forest.nodes[id].children = forest.divide((None, ""), "", children);
@@ -126,8 +119,8 @@ impl<'a> Forest<'a> {
 
     pub(crate) fn skill(&self, id: NodeId) -> Option<usize> {
         match self.nodes[id].kind {
-            Kind::Skill(skill) => Some(skill),
-            Kind::Group { .. } => None,
+            ForestNodeKind::Skill(skill) => Some(skill),
+            ForestNodeKind::Group { .. } => None,
         }
     }
 
@@ -146,8 +139,8 @@ impl<'a> Forest<'a> {
     pub(crate) fn key(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
             _ if id == EVERYTHING => String::new(),
-            Kind::Skill(skill) => snapshot.address(&snapshot.skills[*skill]),
-            Kind::Group { root, path, part } => {
+            ForestNodeKind::Skill(skill) => snapshot.address(&snapshot.skills[*skill]),
+            ForestNodeKind::Group { root, path, part } => {
                 let root = root.and_then(|root| snapshot.roots.get(root));
                 group_key(&path_of(path, part), root.map_or("", |root| &root.label))
             }
@@ -157,8 +150,8 @@ impl<'a> Forest<'a> {
     /// Returns the name of a node. A group's name ends in a slash, which no skill's does.
     pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
-            Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
-            Kind::Group { root, path, part } => {
+            ForestNodeKind::Skill(_) => shown_name(self.names[id]).into_owned(),
+            ForestNodeKind::Group { root, path, part } => {
                 let path = self.below_common_folder(*root, path);
                 if path.is_empty() && part.is_empty() {
                     let root = root.and_then(|root| snapshot.roots.get(root));
@@ -169,7 +162,6 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Returns a folder without the one that all skills of its root are in.
     fn below_common_folder<'p>(&self, root: Option<usize>, path: &'p str) -> &'p str {
         let common = root.and_then(|root| *self.common_folders.get(root)?);
         let below = common.and_then(|common| path.strip_prefix(common));
@@ -179,18 +171,18 @@ impl<'a> Forest<'a> {
     /// Returns the name of a node for the entry of the group around it, where the path is known already.
     pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> Cow<'_, str> {
         match &self.nodes[id].kind {
-            Kind::Skill(_) => shown_name(self.names[id]),
-            Kind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
+            ForestNodeKind::Skill(_) => shown_name(self.names[id]),
+            ForestNodeKind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
                 let part = part.trim_end_matches('/');
                 let whole = if part.is_empty() { path } else { part };
                 shown_name(whole.rsplit('/').next().unwrap_or(whole))
             }
-            Kind::Group { .. } => self.name(snapshot, id).into(),
+            ForestNodeKind::Group { .. } => self.name(snapshot, id).into(),
         }
     }
 
     /// Makes a node of every skill that may be shown, in the order of skills.
-    fn add_skills(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+    fn add_skills(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
         let is_excluded = |skill: &Skill| {
             !wishes.exclude.is_empty() && wishes.exclude.contains(&snapshot.address(skill))
         };
@@ -202,7 +194,7 @@ impl<'a> Forest<'a> {
             {
                 continue;
             }
-            let standing = snapshot.root_of(skill).map(|root| &root.standing);
+            let standing = snapshot.root_of(skill).map(|root| &root.rank);
             let (step, distance) = standing.map_or((0, 0), |of| (of.step, of.distance));
             let source = (u64::from(step) << 32) | u64::from(distance);
             let name = skill.name();
@@ -215,8 +207,8 @@ impl<'a> Forest<'a> {
             by_number.then_with(|| name.cmp(name_b))
         });
         for (id, (_, _, name, at)) in skills.into_iter().enumerate() {
-            self.nodes.push(Node {
-                kind: Kind::Skill(at),
+            self.nodes.push(ForestNode {
+                kind: ForestNodeKind::Skill(at),
                 parent: None,
                 children: Vec::new(),
                 n_skills: 1,
@@ -230,7 +222,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Puts every skill below its branch or into its folder, making the folders.
-    fn hang(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+    fn place_skills(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
         let mut folders: BTreeMap<(usize, &'a str), NodeId> = BTreeMap::new();
         let mut last: Option<((usize, &'a str), NodeId)> = None;
         for (at, skill) in snapshot.skills.iter().enumerate() {
@@ -263,7 +255,6 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// The children of a branch in their declared order.
     fn order_as_declared(&mut self, snapshot: &Snapshot, branch: usize) {
         let Some(id) = self.node_of[branch] else {
             return;
@@ -307,7 +298,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Decides which of the folders in a folder are groups, and divides what is left when it is too much.
-    fn settle(&mut self, id: NodeId) {
+    fn decide_groups(&mut self, id: NodeId) {
         let below = std::mem::take(&mut self.nodes[id].children);
         let n_items: usize = below.iter().map(|child| self.nodes[*child].n_items).sum();
         let mut children = Vec::with_capacity(below.len());
@@ -325,7 +316,7 @@ impl<'a> Forest<'a> {
             children = std::mem::take(&mut self.nodes[only].children);
         }
         children.sort_unstable_by_key(|child| self.nodes[*child].first);
-        let Kind::Group { root, path, .. } = self.nodes[id].kind else {
+        let ForestNodeKind::Group { root, path, .. } = self.nodes[id].kind else {
             return;
         };
         let first = children.first().map(|first| self.nodes[*first].first);
@@ -358,7 +349,6 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// The innermost folder that two folders are in.
 fn common_folder<'a>(a: &'a str, b: &str) -> &'a str {
     let is_around = |folder: &&str| {
         let below = b.strip_prefix(*folder);
@@ -398,9 +388,9 @@ pub(crate) fn is_named(snapshot: &Snapshot, skill: &Skill, list: &[String]) -> b
     list.iter().any(bears)
 }
 
-fn group(root: Option<usize>, path: &str, part: String) -> Node<'_> {
-    Node {
-        kind: Kind::Group { root, path, part },
+fn group(root: Option<usize>, path: &str, part: String) -> ForestNode<'_> {
+    ForestNode {
+        kind: ForestNodeKind::Group { root, path, part },
         parent: None,
         children: Vec::new(),
         n_skills: 0,
@@ -432,8 +422,8 @@ fn folder_of<'a>(snapshot: &'a Snapshot, at: usize, skill: &'a Skill) -> (usize,
     let above = above.filter_map(|above| snapshot.skills.get(above));
     let top = above.filter(around).last().unwrap_or(skill);
     let path = match top.place.layout {
-        Layout::Root => "",
-        Layout::Flat | Layout::Folder => {
+        SkillLayout::Root => "",
+        SkillLayout::Flat | SkillLayout::Folder => {
             let parts = top.place.id.rsplit_once('/');
             parts.map_or("", |(folder, _)| folder)
         }

@@ -9,14 +9,13 @@ use grove_spec::Digest;
 use grove_spec::text::{counted, escape_xml};
 
 use super::cut::shorten;
-use super::forest::{Kind, NodeId};
-use super::ladder::Form;
-use super::locations::Rest;
-use super::style::Style;
-use super::texts::{INDEX_NAME_DIGITS, Material, closed_text};
+use super::forest::{ForestNodeKind, NodeId};
+use super::ladder::EntryForm;
+use super::locations::LocationRest;
+use super::style::CatalogStyle;
+use super::texts::{CatalogMaterial, INDEX_NAME_DIGITS, closed_text};
 use super::two_threads::on_two_threads;
 
-/// The most characters of a description in an index.
 const DESCRIPTION: usize = 400;
 
 /// The number of files from which on a second thread pays.
@@ -34,17 +33,16 @@ pub struct IndexFile {
     pub text: String,
 }
 
-/// All index files of one catalog.
-pub(crate) struct Files {
+pub(crate) struct IndexFiles {
     pub(crate) files: Vec<IndexFile>,
     /// By node: the position of its file.
     of_node: Vec<Option<usize>>,
 }
 
-impl Files {
+impl IndexFiles {
     /// Writes the index of everything that is closed on the page and of what is in it; inner ones first, because outer
     /// ones link to them.
-    pub(crate) fn of(material: &Material<'_>, page: &[(NodeId, Form)]) -> Self {
+    pub(crate) fn of(material: &CatalogMaterial<'_>, page: &[(NodeId, EntryForm)]) -> Self {
         let forest = &material.forest;
         let mut is_needed = vec![false; forest.nodes.len()];
         // An entry that is opened by its name needs no file.
@@ -91,18 +89,17 @@ impl Files {
         self.files.push(file);
     }
 
-    fn file(&self, material: &Material<'_>, id: NodeId) -> IndexFile {
+    fn file(&self, material: &CatalogMaterial<'_>, id: NodeId) -> IndexFile {
         let text = self.text(material, id);
         let name = Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS) + ".md";
         IndexFile { name, text }
     }
 
-    /// Returns the name of a node's file.
     pub(crate) fn of_node(&self, id: NodeId) -> Option<&str> {
         self.of_node[id].map(|at| self.files[at].name.as_str())
     }
 
-    fn text(&self, material: &Material<'_>, id: NodeId) -> String {
+    fn text(&self, material: &CatalogMaterial<'_>, id: NodeId) -> String {
         let node = &material.forest.nodes[id];
         let name = material.forest.name(material.snapshot, id);
         let n_skills = counted(node.n_skills - usize::from(is_branch(&node.kind)), "skill");
@@ -110,10 +107,10 @@ impl Files {
         for part in ["# ", &escape_xml(&name), ": ", &n_skills, "\n"] {
             text.push_str(part);
         }
-        if let Kind::Skill(skill) = node.kind {
+        if let ForestNodeKind::Skill(skill) = node.kind {
             let place = &material.snapshot.skills[skill].place;
             let begin = material.prefixes.escaped(place.root);
-            let rest = Rest::of(place);
+            let rest = LocationRest::of(place);
             for part in [
                 "What holds for all of them: ",
                 begin,
@@ -133,7 +130,7 @@ impl Files {
         text
     }
 
-    fn line(&self, material: &Material<'_>, id: NodeId, out: &mut String) {
+    fn line(&self, material: &CatalogMaterial<'_>, id: NodeId, out: &mut String) {
         let (forest, prefixes) = (&material.forest, &material.prefixes);
         let text = material.text(id);
         let (name, description): (Cow<'_, str>, Cow<'_, str>) = if forest.skill(id).is_some() {
@@ -160,10 +157,10 @@ impl Files {
             None => (text.prefix, &*text.rest.id, text.rest.file),
         };
         let location = [prefixes.escaped(prefix), "/", &escape_xml(id), file];
-        Style::Xml.escaped_entry(out, &escape_xml(&name), description, &location);
+        CatalogStyle::Xml.escaped_entry(out, &escape_xml(&name), description, &location);
     }
 }
 
-fn is_branch(kind: &Kind<'_>) -> bool {
-    matches!(kind, Kind::Skill(_))
+fn is_branch(kind: &ForestNodeKind<'_>) -> bool {
+    matches!(kind, ForestNodeKind::Skill(_))
 }

@@ -9,25 +9,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::snapshot::Skill;
-use crate::state::State;
+use crate::state::EntryState;
 
-use super::Request;
-use super::cut::{Cut, CutCosts, cuts};
+use super::CatalogRequest;
+use super::cut::{CutCosts, TextCut, cuts};
 use super::forest::{EVERYTHING, NodeId, is_named};
-use super::texts::{INDEX_REST, Material, closed_text};
+use super::texts::{CatalogMaterial, INDEX_REST, closed_text};
 use super::writing::frame;
 
 /// The most characters of a skill's description when the skill gets its entry.
 pub(crate) const FIRST_LENGTH: usize = 80;
 
-/// The most bytes that the mark of a cut takes.
 const MARK_BYTES: usize = 3;
 
-/// The form of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A skill with this much of its description.
-    Skill(Cut),
+pub(crate) enum EntryForm {
+    Skill(TextCut),
     /// A group that stands for what it holds.
     Closed {
         /// Set if its text names the members.
@@ -35,21 +32,20 @@ pub(crate) enum Form {
     },
 }
 
-/// One step, which shows more than the step before.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum LadderStep {
     Lift(NodeId),
     Name(NodeId),
-    Grow(NodeId, Cut),
+    Grow(NodeId, TextCut),
     /// Locations are written without aliases.
     SpellOut,
 }
 
 /// The state of the page on one rung.
 #[derive(Debug, Clone)]
-pub(crate) struct Sight {
+pub(crate) struct PageState {
     /// By node: the form of its entry, if it has one.
-    pub(crate) forms: Vec<Option<Form>>,
+    pub(crate) forms: Vec<Option<EntryForm>>,
     /// By node: set if it was lifted out of the node above it.
     is_out: Vec<bool>,
     /// By node: the number of skills that are reached through it.
@@ -58,8 +54,8 @@ pub(crate) struct Sight {
     pub(crate) in_full: bool,
 }
 
-impl Sight {
-    fn new(material: &Material<'_>) -> Self {
+impl PageState {
+    fn new(material: &CatalogMaterial<'_>) -> Self {
         let nodes = &material.forest.nodes;
         let mut sight = Self {
             forms: vec![None; nodes.len()],
@@ -83,7 +79,7 @@ impl Sight {
 
     fn kept<'s>(
         &'s self,
-        material: &'s Material<'_>,
+        material: &'s CatalogMaterial<'_>,
         id: NodeId,
     ) -> impl Iterator<Item = NodeId> + 's {
         let children = material.forest.nodes[id].children.iter().copied();
@@ -91,14 +87,14 @@ impl Sight {
     }
 
     /// Returns the only node that a closed group holds, if that may be an entry.
-    fn only_one(&self, material: &Material<'_>, id: NodeId) -> Option<NodeId> {
+    fn only_one(&self, material: &CatalogMaterial<'_>, id: NodeId) -> Option<NodeId> {
         let mut kept = self.kept(material, id);
         let only = kept.next().filter(|_| kept.next().is_none())?;
         may_be_entry(material, only).then_some(only)
     }
 
     /// Makes a node an entry, or in its place the only node that it holds.
-    fn show(&mut self, material: &Material<'_>, id: NodeId) -> NodeId {
+    fn show(&mut self, material: &CatalogMaterial<'_>, id: NodeId) -> NodeId {
         let mut shown = id;
         self.is_out[shown] = true;
         while material.forest.skill(shown).is_none()
@@ -110,14 +106,14 @@ impl Sight {
         }
         self.n_entries += 1;
         self.forms[shown] = Some(match material.forest.skill(shown) {
-            Some(_) => Form::Skill(first_cut(&material.text(shown).description)),
-            None => Form::Closed { named: false },
+            Some(_) => EntryForm::Skill(first_cut(&material.text(shown).description)),
+            None => EntryForm::Closed { named: false },
         });
         shown
     }
 
     /// Lifts a node out of the closed entry that holds it; returns the nodes whose entries are new or changed.
-    fn lift(&mut self, material: &Material<'_>, id: NodeId) -> Vec<NodeId> {
+    fn lift(&mut self, material: &CatalogMaterial<'_>, id: NodeId) -> Vec<NodeId> {
         let amount = self.held[id];
         let mut above = material.forest.ancestors(id);
         let holder = above.find(|above| {
@@ -141,21 +137,21 @@ impl Sight {
         changed
     }
 
-    fn take(&mut self, material: &Material<'_>, step: Step) -> Vec<NodeId> {
+    fn take(&mut self, material: &CatalogMaterial<'_>, step: LadderStep) -> Vec<NodeId> {
         match step {
-            Step::Lift(id) => return self.lift(material, id),
-            Step::Name(id) => {
-                self.forms[id] = Some(Form::Closed { named: true });
+            LadderStep::Lift(id) => return self.lift(material, id),
+            LadderStep::Name(id) => {
+                self.forms[id] = Some(EntryForm::Closed { named: true });
                 return vec![id];
             }
-            Step::Grow(id, cut) => self.forms[id] = Some(Form::Skill(cut)),
-            Step::SpellOut => self.in_full = true,
+            LadderStep::Grow(id, cut) => self.forms[id] = Some(EntryForm::Skill(cut)),
+            LadderStep::SpellOut => self.in_full = true,
         }
         Vec::new()
     }
 
     /// Counts the entries by the beginning of their location.
-    pub(crate) fn uses(&self, material: &Material<'_>) -> Vec<usize> {
+    pub(crate) fn uses(&self, material: &CatalogMaterial<'_>) -> Vec<usize> {
         let mut uses = vec![0; material.prefixes.of_index() + 1];
         for (id, form) in self.forms.iter().enumerate() {
             if let Some(form) = form {
@@ -166,21 +162,23 @@ impl Sight {
     }
 }
 
-/// All steps, and the cost of each rung.
 pub(crate) struct Ladder {
-    steps: Vec<Step>,
+    steps: Vec<LadderStep>,
     costs: Vec<usize>,
 }
 
 impl Ladder {
     /// Builds the ladder up to the rung that costs more than `most`; all later rungs cost more as well.
-    pub(crate) fn of(material: &Material<'_>, request: &Request<'_>, most: usize) -> Self {
-        let mut builder = Builder::new(material, request.budget.entries, most);
-        builder.climb(request);
+    pub(crate) fn of(
+        material: &CatalogMaterial<'_>,
+        request: &CatalogRequest<'_>,
+        most: usize,
+    ) -> Self {
+        let mut builder = LadderBuilder::new(material, request.budget.entries, most);
+        builder.build(request);
         builder.ladder
     }
 
-    /// Returns the number of rungs.
     pub(crate) fn len(&self) -> usize {
         self.costs.len()
     }
@@ -193,9 +191,8 @@ impl Ladder {
             .unwrap_or(0)
     }
 
-    /// Returns the state of the page on a rung.
-    pub(crate) fn sight(&self, material: &Material<'_>, rung: usize) -> Sight {
-        let mut sight = Sight::new(material);
+    pub(crate) fn page(&self, material: &CatalogMaterial<'_>, rung: usize) -> PageState {
+        let mut sight = PageState::new(material);
         for step in self.steps.iter().take(rung) {
             sight.take(material, *step);
         }
@@ -203,16 +200,14 @@ impl Ladder {
     }
 }
 
-struct Builder<'m, 'a> {
-    material: &'m Material<'a>,
-    sight: Sight,
+struct LadderBuilder<'m, 'a> {
+    material: &'m CatalogMaterial<'a>,
+    sight: PageState,
     most_entries: usize,
-    /// The most that a rung may cost.
     most: usize,
     frame: usize,
     /// By node: the cost of its entry without the beginning of its location.
     costs: Vec<usize>,
-    /// The sum of `costs`.
     spent: usize,
     uses: Vec<usize>,
     /// The cost of the beginnings of all locations.
@@ -220,11 +215,11 @@ struct Builder<'m, 'a> {
     ladder: Ladder,
 }
 
-impl<'m, 'a> Builder<'m, 'a> {
-    fn new(material: &'m Material<'a>, most_entries: usize, most: usize) -> Self {
+impl<'m, 'a> LadderBuilder<'m, 'a> {
+    fn new(material: &'m CatalogMaterial<'a>, most_entries: usize, most: usize) -> Self {
         let mut builder = Self {
             material,
-            sight: Sight::new(material),
+            sight: PageState::new(material),
             most_entries,
             most,
             frame: frame(material),
@@ -243,7 +238,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         builder
     }
 
-    fn climb(&mut self, request: &Request<'_>) {
+    fn build(&mut self, request: &CatalogRequest<'_>) {
         let pinned = self.pinned(request);
         for id in &pinned {
             self.lift(*id);
@@ -269,11 +264,11 @@ impl<'m, 'a> Builder<'m, 'a> {
         if self.material.prefixes.aliases(&self.uses) != self.material.prefixes.in_full() {
             self.sight.in_full = true;
             self.begins = self.begins_now();
-            self.push(Step::SpellOut);
+            self.push(LadderStep::SpellOut);
         }
     }
 
-    fn pinned(&self, request: &Request<'_>) -> Vec<NodeId> {
+    fn pinned(&self, request: &CatalogRequest<'_>) -> Vec<NodeId> {
         if request.pinned.is_empty() {
             return Vec::new();
         }
@@ -286,7 +281,7 @@ impl<'m, 'a> Builder<'m, 'a> {
     }
 
     /// Returns the skills used of late, the most used first.
-    fn used(&self, request: &Request<'_>) -> Vec<NodeId> {
+    fn used(&self, request: &CatalogRequest<'_>) -> Vec<NodeId> {
         if request.usage.is_empty() {
             return Vec::new();
         }
@@ -300,7 +295,7 @@ impl<'m, 'a> Builder<'m, 'a> {
     }
 
     /// Returns the members of the groups and branches that were opened, those of the last one first.
-    fn opened(&self, request: &Request<'_>) -> Vec<NodeId> {
+    fn opened(&self, request: &CatalogRequest<'_>) -> Vec<NodeId> {
         let (forest, snapshot) = (&self.material.forest, self.material.snapshot);
         let mut opened = Vec::new();
         for key in request.expanded.iter().rev() {
@@ -373,18 +368,17 @@ impl<'m, 'a> Builder<'m, 'a> {
         }
         let changed = self.sight.lift(self.material, id);
         self.reprice(&changed);
-        self.push(Step::Lift(id));
+        self.push(LadderStep::Lift(id));
         for id in changed {
             self.name(id);
         }
     }
 
-    /// Makes a closed entry name its members.
     fn name(&mut self, id: NodeId) {
-        if self.sight.forms[id] == Some(Form::Closed { named: false }) {
-            self.sight.take(self.material, Step::Name(id));
+        if self.sight.forms[id] == Some(EntryForm::Closed { named: false }) {
+            self.sight.take(self.material, LadderStep::Name(id));
             self.reprice(&[id]);
-            self.push(Step::Name(id));
+            self.push(LadderStep::Name(id));
         }
     }
 
@@ -395,7 +389,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         let mut growing = Vec::new();
         let mut next = BinaryHeap::new();
         for id in skills.iter().copied() {
-            let Some(Form::Skill(now)) = self.sight.forms[id] else {
+            let Some(EntryForm::Skill(now)) = self.sight.forms[id] else {
                 continue;
             };
             let text = material.text(id);
@@ -412,17 +406,17 @@ impl<'m, 'a> Builder<'m, 'a> {
                 return;
             }
             let (id, bare, costs, longer) = &mut growing[at];
-            let (id, cut) = (*id, Cut { end, length });
+            let (id, cut) = (*id, TextCut { end, length });
             let cost = *bare + costs.of(cut);
             let further = longer.next();
             next.extend(further.map(|cut| Reverse((cut.length, at, cut.end))));
-            self.sight.forms[id] = Some(Form::Skill(cut));
+            self.sight.forms[id] = Some(EntryForm::Skill(cut));
             self.set_cost(id, cost);
-            self.push(Step::Grow(id, cut));
+            self.push(LadderStep::Grow(id, cut));
         }
     }
 
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: LadderStep) {
         self.ladder.steps.push(step);
         self.ladder.costs.push(self.total());
     }
@@ -443,7 +437,7 @@ impl<'m, 'a> Builder<'m, 'a> {
             let was_there = self.costs[id] > 0;
             let cost = form.map_or(0, |form| entry_cost(self.material, &self.sight, id, form));
             self.set_cost(id, cost);
-            let any = form.unwrap_or(Form::Closed { named: false });
+            let any = form.unwrap_or(EntryForm::Closed { named: false });
             let uses = &mut self.uses[prefix(self.material, id, any)];
             *uses = *uses + usize::from(form.is_some()) - usize::from(was_there);
         }
@@ -461,30 +455,33 @@ impl<'m, 'a> Builder<'m, 'a> {
     }
 }
 
-/// Returns the cost of an entry without the beginning of its location.
-pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, form: Form) -> usize {
+pub(crate) fn entry_cost(
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    id: NodeId,
+    form: EntryForm,
+) -> usize {
     let description = entry_text(material, sight, id, form);
     let described = description.as_deref().map_or(0, |text| material.cost(text));
     described
         + match form {
-            Form::Skill(_) => {
+            EntryForm::Skill(_) => {
                 let text = material.text(id);
                 material.bare(&text.name, &text.rest, description.is_some())
             }
-            Form::Closed { .. } => material.bare(&material.name(id), &INDEX_REST, true),
+            EntryForm::Closed { .. } => material.bare(&material.name(id), &INDEX_REST, true),
         }
 }
 
-/// Returns the description of an entry.
 pub(crate) fn entry_text(
-    material: &Material<'_>,
-    sight: &Sight,
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
     id: NodeId,
-    form: Form,
+    form: EntryForm,
 ) -> Option<String> {
     match form {
-        Form::Skill(cut) => (cut.end > 0).then(|| cut.of(&material.text(id).description)),
-        Form::Closed { named } => {
+        EntryForm::Skill(cut) => (cut.end > 0).then(|| cut.of(&material.text(id).description)),
+        EntryForm::Closed { named } => {
             let held = |child: NodeId| sight.held(child, id);
             let (snapshot, forest) = (material.snapshot, &material.forest);
             let mut text = closed_text(snapshot, forest, id, &held, named);
@@ -499,21 +496,20 @@ pub(crate) fn entry_text(
     }
 }
 
-/// Returns the number of the beginning that an entry's location has.
-pub(crate) fn prefix(material: &Material<'_>, id: NodeId, form: Form) -> usize {
+pub(crate) fn prefix(material: &CatalogMaterial<'_>, id: NodeId, form: EntryForm) -> usize {
     match form {
-        Form::Skill(_) => material.text(id).prefix,
-        Form::Closed { .. } => material.prefixes.of_index(),
+        EntryForm::Skill(_) => material.text(id).prefix,
+        EntryForm::Closed { .. } => material.prefixes.of_index(),
     }
 }
 
 /// Returns false for a skill beyond the limits on entries, which stays behind its group.
-fn may_be_entry(material: &Material<'_>, id: NodeId) -> bool {
+fn may_be_entry(material: &CatalogMaterial<'_>, id: NodeId) -> bool {
     let skill = material.forest.skill(id);
-    skill.is_none_or(|skill| material.snapshot.skills[skill].state != State::Capped)
+    skill.is_none_or(|skill| material.snapshot.skills[skill].state != EntryState::Capped)
 }
 
-fn first_cut(description: &str) -> Cut {
+fn first_cut(description: &str) -> TextCut {
     let first = cuts(description).take_while(|cut| cut.length <= FIRST_LENGTH);
-    first.last().unwrap_or(Cut { end: 0, length: 0 })
+    first.last().unwrap_or(TextCut { end: 0, length: 0 })
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use grove_spec::text::{escape_xml, has_controls, without_controls};
 
 use crate::identity;
-use crate::snapshot::{Location, Snapshot};
+use crate::snapshot::{SkillLocation, Snapshot};
 
-use super::budget::Unit;
-use super::style::{Style, is_ascii_line};
+use super::budget::BudgetUnit;
+use super::style::{CatalogStyle, is_ascii_line};
 
 /// A short beginning of locations, as a catalog's text has it, and the folder that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct LocationAlias {
 
 /// The beginnings that locations share: one for every root, and the last for index files.
 #[derive(Debug)]
-pub(crate) struct Prefixes {
+pub(crate) struct LocationPrefixes {
     shown: Vec<String>,
     paths: Vec<PathBuf>,
     home: Option<PathBuf>,
@@ -52,21 +52,21 @@ impl PrefixCost {
 
 /// The choice between alias and whole path for each beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Aliases(Vec<bool>);
+pub(crate) struct AliasChoice(Vec<bool>);
 
-impl Aliases {
+impl AliasChoice {
     fn has(&self, prefix: usize) -> bool {
         self.0.get(prefix) == Some(&true)
     }
 }
 
-impl Prefixes {
+impl LocationPrefixes {
     pub(crate) fn of(
         snapshot: &Snapshot,
         home: Option<&Path>,
         index_dir: &Path,
-        style: Style,
-        unit: Unit,
+        style: CatalogStyle,
+        unit: BudgetUnit,
     ) -> Self {
         let roots = snapshot.roots.iter().map(|root| root.path.as_path());
         let paths = roots.chain([index_dir]).map(Path::to_path_buf);
@@ -93,26 +93,24 @@ impl Prefixes {
         }
     }
 
-    /// Returns the number of the beginning that index files have.
     pub(crate) fn of_index(&self) -> usize {
         self.shown.len() - 1
     }
 
     /// Chooses the aliases that save more than their declaration costs; `uses` counts entries by beginning.
-    pub(crate) fn aliases(&self, uses: &[usize]) -> Aliases {
+    pub(crate) fn aliases(&self, uses: &[usize]) -> AliasChoice {
         let gains = self.costs.iter().zip(uses);
         let gains: Vec<usize> = gains.map(|(cost, uses)| cost.gain(*uses)).collect();
         let pays = gains.iter().sum::<usize>() > self.lead;
-        Aliases(gains.iter().map(|gain| pays && *gain > 0).collect())
+        AliasChoice(gains.iter().map(|gain| pays && *gain > 0).collect())
     }
 
-    /// Returns the choice without any aliases.
-    pub(crate) fn in_full(&self) -> Aliases {
-        Aliases(vec![false; self.shown.len()])
+    pub(crate) fn in_full(&self) -> AliasChoice {
+        AliasChoice(vec![false; self.shown.len()])
     }
 
     /// Returns the folders behind the short beginnings in a text: home, and the aliases that it declares.
-    pub(crate) fn stand_for(&self, aliases: &Aliases) -> Vec<LocationAlias> {
+    pub(crate) fn stand_for(&self, aliases: &AliasChoice) -> Vec<LocationAlias> {
         let home = self.home.iter().map(|home| LocationAlias {
             name: HOME.to_owned(),
             folder: home.clone(),
@@ -126,8 +124,7 @@ impl Prefixes {
         home.chain(declared).collect()
     }
 
-    /// Returns the cost of all beginnings and of the declarations of aliases.
-    pub(crate) fn cost(&self, uses: &[usize], aliases: &Aliases) -> usize {
+    pub(crate) fn cost(&self, uses: &[usize], aliases: &AliasChoice) -> usize {
         let whole = self
             .costs
             .iter()
@@ -140,8 +137,7 @@ impl Prefixes {
         whole.sum::<usize>() + lead - gains
     }
 
-    /// Returns the cost of a beginning in one entry.
-    pub(crate) fn cost_in_entry(&self, prefix: usize, aliases: &Aliases) -> usize {
+    pub(crate) fn cost_in_entry(&self, prefix: usize, aliases: &AliasChoice) -> usize {
         let cost = &self.costs[prefix];
         if aliases.has(prefix) {
             cost.alias
@@ -150,8 +146,7 @@ impl Prefixes {
         }
     }
 
-    /// Returns a whole location as it is shown.
-    pub(crate) fn location(&self, prefix: usize, rest: &str, aliases: &Aliases) -> String {
+    pub(crate) fn location(&self, prefix: usize, rest: &str, aliases: &AliasChoice) -> String {
         if aliases.has(prefix) {
             format!("{}/{rest}", alias(prefix))
         } else {
@@ -165,7 +160,7 @@ impl Prefixes {
     }
 
     /// Returns the sentence that declares the aliases; empty without aliases.
-    pub(crate) fn legend(&self, aliases: &Aliases) -> String {
+    pub(crate) fn legend(&self, aliases: &AliasChoice) -> String {
         let shown = self.shown.iter().enumerate();
         let used = shown.filter(|(prefix, _)| aliases.has(*prefix));
         let declared: String = used
@@ -181,7 +176,6 @@ impl Prefixes {
 
 const LEAD: &str = "\nLocations:";
 
-/// The beginning of locations in the home folder.
 const HOME: &str = "~";
 
 fn declared(alias: &str, shown: &str) -> String {
@@ -199,14 +193,14 @@ fn alias(prefix: usize) -> String {
 
 /// The rest of a location after its beginning, in two parts: most of it is in the snapshot already.
 #[derive(Debug, Default)]
-pub(crate) struct Rest<'a> {
+pub(crate) struct LocationRest<'a> {
     pub(crate) id: Cow<'a, str>,
     pub(crate) file: &'static str,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> LocationRest<'a> {
     /// Returns the path of a skill's file below its root.
-    pub(crate) fn of(place: &'a Location) -> Self {
+    pub(crate) fn of(place: &'a SkillLocation) -> Self {
         let (id, file) = identity::parts_below_root(place.layout, &place.id);
         let id = if is_ascii_line(id) {
             id.into()
@@ -233,7 +227,7 @@ pub fn shown(path: &Path, home: Option<&Path>) -> String {
 }
 
 /// Returns true if a reader can find a path again from the text that is shown for it.
-pub fn can_be_told(path: &Path) -> bool {
+pub fn is_readable_back(path: &Path) -> bool {
     let text = path.to_str();
     text.is_some_and(|text| !has_controls(text) && !text.contains(['\n', '\t']))
 }

@@ -21,19 +21,19 @@ mod writing;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::root::Source;
+use crate::root::RootSource;
 use crate::snapshot::Snapshot;
 use grove_spec::Digest;
 
 pub(crate) use style::shown_name;
 
-pub use budget::{Budget, Unit};
+pub use budget::{BudgetUnit, CatalogBudget};
 pub use counting::within_tokens;
 pub use cut::shorten;
 pub use index::IndexFile;
-pub use locations::{LocationAlias, can_be_told, shown as shown_path};
-pub use report::{Line, Report, Treatment};
-pub use style::{Style, entry_line};
+pub use locations::{LocationAlias, is_readable_back, shown as shown_path};
+pub use report::{CatalogReport, SkillReport, Treatment};
+pub use style::{CatalogStyle, entry_line};
 pub use update::{CatalogNow, KnownSkills, update};
 
 /// The instructions before entries with locations.
@@ -44,11 +44,11 @@ pub const INSTRUCTIONS_BY_NAME: &str = "Skills are instructions for particular t
 
 /// The options of one catalog.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct CatalogRequest<'a> {
     /// The style in which it is written.
-    pub style: Style,
+    pub style: CatalogStyle,
     /// The limits on its size.
-    pub budget: Budget,
+    pub budget: CatalogBudget,
     /// The folder that is shown as `~`.
     pub home: Option<&'a Path>,
     /// The folder for index files.
@@ -65,7 +65,7 @@ pub struct Request<'a> {
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum CatalogEntryKind {
     /// A skill without children.
     Skill,
     /// A skill with children, which it stands for.
@@ -76,7 +76,7 @@ pub enum EntryKind {
     Rest,
 }
 
-impl EntryKind {
+impl CatalogEntryKind {
     /// Returns the word shown to people and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,9 +90,9 @@ impl EntryKind {
 
 /// One entry of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The kind of this entry.
-    pub kind: EntryKind,
+    pub kind: CatalogEntryKind,
     /// `id@label` of a skill, `path/@label` of a group; empty for the rest.
     pub key: String,
     /// The name as it is shown.
@@ -104,7 +104,7 @@ pub struct Entry {
     /// Its location as it stands in the text, where a beginning may be an alias.
     pub shown_location: String,
     /// The source it comes from; none for the rest.
-    pub source: Option<Source>,
+    pub source: Option<RootSource>,
     /// The number of skills it stands for.
     pub skills: usize,
     /// The cost in the budget's unit.
@@ -117,13 +117,13 @@ pub struct Catalog {
     /// The exact text for the model; empty when there are no skills to show.
     pub text: String,
     /// The entries in the order of the text.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CatalogEntry>,
     /// Files that must exist before the text is read.
     pub index: Vec<IndexFile>,
     /// The folders behind the short beginnings of locations in the text.
     pub location_aliases: Vec<LocationAlias>,
     /// The treatment of every skill, with its reason.
-    pub report: Report,
+    pub report: CatalogReport,
     /// The digest of the text.
     pub digest: Digest,
 }
@@ -140,7 +140,7 @@ impl Catalog {
     }
 
     /// Returns the empty catalog, for a snapshot without skills to show.
-    fn nothing(material: &texts::Material<'_>, request: &Request<'_>) -> Self {
+    fn nothing(material: &texts::CatalogMaterial<'_>, request: &CatalogRequest<'_>) -> Self {
         Self {
             text: String::new(),
             entries: Vec::new(),
@@ -158,8 +158,12 @@ pub fn group_key(path: &str, label: &str) -> String {
 }
 
 /// Returns the indexes of the skills of a snapshot that are in the groups with this name or key.
-pub(crate) fn group_members(snapshot: &Snapshot, request: &Request<'_>, named: &str) -> Vec<usize> {
-    let wishes = forest::Wishes {
+pub(crate) fn group_members(
+    snapshot: &Snapshot,
+    request: &CatalogRequest<'_>,
+    named: &str,
+) -> Vec<usize> {
+    let wishes = forest::ForestOptions {
         exclude: request.exclude,
         pinned: request.pinned,
         opened: request.expanded,
@@ -179,12 +183,12 @@ pub(crate) fn group_members(snapshot: &Snapshot, request: &Request<'_>, named: &
 }
 
 /// Returns the catalog of a snapshot: the longest run of first steps of the ladder that fits the budget.
-pub fn catalog(snapshot: &Snapshot, request: &Request<'_>) -> Catalog {
-    let material = texts::Material::of(snapshot, request);
+pub fn catalog(snapshot: &Snapshot, request: &CatalogRequest<'_>) -> Catalog {
+    let material = texts::CatalogMaterial::of(snapshot, request);
     if material.forest.nodes.len() == 1 {
         return Catalog::nothing(&material, request);
     }
     let ladder = ladder::Ladder::of(&material, request, request.budget.size);
     let rung = ladder.rung_within(request.budget.size);
-    writing::write(&material, &ladder.sight(&material, rung), request)
+    writing::write(&material, &ladder.page(&material, rung), request)
 }

@@ -4,14 +4,14 @@ use grove_spec::Code;
 use grove_spec::text::{NAMES_SHOWN, first_names};
 
 use crate::snapshot::{Skill, Snapshot};
-use crate::state::State;
+use crate::state::EntryState;
 
 use super::forest::{NodeId, is_named, is_opened};
-use super::ladder::{Form, Sight};
-use super::locations::can_be_told;
-use super::texts::Material;
+use super::ladder::{EntryForm, PageState};
+use super::locations::is_readable_back;
+use super::texts::CatalogMaterial;
 use super::writing::frame;
-use super::{Budget, Entry, Request};
+use super::{CatalogBudget, CatalogEntry, CatalogRequest};
 
 /// The treatment of a skill in a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ impl Treatment {
 
 /// The treatment of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct SkillReport {
     /// Index of the skill in the snapshot.
     pub skill: usize,
     /// The treatment that it got.
@@ -79,9 +79,9 @@ pub struct Line {
 
 /// The report on one catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct CatalogReport {
     /// The budget that was set.
-    pub budget: Budget,
+    pub budget: CatalogBudget,
     /// The part of the budget that the text takes.
     pub used: usize,
     /// The size that would show every skill in full.
@@ -91,14 +91,14 @@ pub struct Report {
     /// The size of instructions, marks and aliases.
     pub frame: usize,
     /// Every skill that may be shown, in the order of the snapshot.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SkillReport>,
     /// The number of skills that the catalog does not lead to, by reason.
     pub not_offered: Vec<(&'static str, usize)>,
     /// Advice on what to change, the most useful first.
     pub advice: Vec<String>,
 }
 
-impl Report {
+impl CatalogReport {
     /// Returns the number of skills with a treatment.
     pub fn count(&self, treatment: Treatment) -> usize {
         self.lines
@@ -118,15 +118,14 @@ impl Report {
     }
 }
 
-/// Returns the report on a text that shows these entries, in the order of the page.
 pub(super) fn of(
-    material: &Material<'_>,
-    sight: &Sight,
-    page: &[(NodeId, Form)],
-    entries: &[Entry],
-    request: &Request<'_>,
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    page: &[(NodeId, EntryForm)],
+    entries: &[CatalogEntry],
+    request: &CatalogRequest<'_>,
     used: usize,
-) -> Report {
+) -> CatalogReport {
     let (snapshot, forest) = (material.snapshot, &material.forest);
     let mut entry_of: Vec<Option<usize>> = vec![None; forest.nodes.len()];
     for (at, (id, _)) in page.iter().enumerate() {
@@ -136,7 +135,7 @@ pub(super) fn of(
     for skill in 0..snapshot.skills.len() {
         let Some(id) = forest.node_of(skill) else {
             let is_opened = is_opened(snapshot, skill, request.expanded);
-            lines.extend(is_opened.then_some(Line {
+            lines.extend(is_opened.then_some(SkillReport {
                 skill,
                 treatment: Treatment::Opened,
                 entry: None,
@@ -145,7 +144,7 @@ pub(super) fn of(
         };
         let mut around = std::iter::once(id).chain(forest.ancestors(id));
         let shown = around.find_map(|at| Some((at, entry_of[at]?)));
-        lines.push(Line {
+        lines.push(SkillReport {
             skill,
             treatment: shown.map_or(Treatment::Counted, |(at, _)| {
                 treatment(material, sight, id, at)
@@ -155,7 +154,7 @@ pub(super) fn of(
     }
     let spent: usize = entries.iter().map(|entry| entry.cost).sum();
     let (needed_entries, needed) = material.needed();
-    let mut report = Report {
+    let mut report = CatalogReport {
         budget: request.budget,
         used,
         needed: needed + frame(material),
@@ -169,9 +168,11 @@ pub(super) fn of(
     report
 }
 
-/// Returns the report on an empty text.
-pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Report {
-    let mut report = Report {
+pub(super) fn of_nothing(
+    material: &CatalogMaterial<'_>,
+    request: &CatalogRequest<'_>,
+) -> CatalogReport {
+    let mut report = CatalogReport {
         budget: request.budget,
         used: 0,
         needed: 0,
@@ -185,32 +186,42 @@ pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Repo
     report
 }
 
-/// Returns the treatment of a skill that is shown by the entry of a node: its own, or one above it.
-fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) -> Treatment {
+fn treatment(
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    id: NodeId,
+    entry: NodeId,
+) -> Treatment {
     let text = material.text(id);
     match sight.forms[entry] {
-        Some(Form::Skill(_)) if id != entry => Treatment::Inside,
-        Some(Form::Skill(cut)) if cut.end == text.description.len() && !text.is_cut => {
+        Some(EntryForm::Skill(_)) if id != entry => Treatment::Inside,
+        Some(EntryForm::Skill(cut)) if cut.end == text.description.len() && !text.is_cut => {
             Treatment::Listed
         }
-        Some(Form::Skill(_)) => Treatment::Shortened,
-        Some(Form::Closed { named: true }) if material.forest.nodes[id].parent == Some(entry) => {
+        Some(EntryForm::Skill(_)) => Treatment::Shortened,
+        Some(EntryForm::Closed { named: true })
+            if material.forest.nodes[id].parent == Some(entry) =>
+        {
             Treatment::Named
         }
-        Some(Form::Closed { .. }) | None => Treatment::Counted,
+        Some(EntryForm::Closed { .. }) | None => Treatment::Counted,
     }
 }
 
 /// Counts the skills that are in no catalog, and those that were not even read.
 fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
-    let states = State::ALL.into_iter().filter(|state| {
+    let states = EntryState::ALL.into_iter().filter(|state| {
         // A capped skill is in the catalog, a shadowed one has a stand-in, and switching one off is intended.
         !matches!(
             state,
-            State::Ok | State::Capped | State::Shadowed | State::Disabled | State::Filtered
+            EntryState::Ok
+                | EntryState::Capped
+                | EntryState::Shadowed
+                | EntryState::Disabled
+                | EntryState::Filtered
         )
     });
-    let of_state = |state: State| {
+    let of_state = |state: EntryState| {
         let skills = snapshot.skills.iter();
         skills.filter(|skill| skill.state == state).count()
     };
@@ -227,10 +238,14 @@ fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<String> {
+fn advice(
+    snapshot: &Snapshot,
+    report: &CatalogReport,
+    request: &CatalogRequest<'_>,
+) -> Vec<String> {
     let mut advice = Vec::new();
     let count = |why: &str| report.not_offered.iter().find(|(of, _)| *of == why);
-    let is_capped = |skill: &&Skill| skill.state == State::Capped;
+    let is_capped = |skill: &&Skill| skill.state == EntryState::Capped;
     let n_capped = snapshot.skills.iter().filter(is_capped).count();
     if n_capped > 0 {
         let message = "named in their groups and have no entries of their own, since their root or source has too many: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
@@ -250,17 +265,17 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
         let bears = |skill: &Skill| is_named(snapshot, skill, std::slice::from_ref(*name));
         !snapshot.skills.iter().any(bears)
     });
-    let nobody: Vec<String> = pinned.cloned().collect();
-    if !nobody.is_empty() {
+    let missing: Vec<String> = pinned.cloned().collect();
+    if !missing.is_empty() {
         advice.push(format!(
             "no skills have these names from `catalog.pinned`: {}",
-            first_names(&nobody)
+            first_names(&missing)
         ));
     }
     let untold = snapshot
         .roots
         .iter()
-        .filter(|root| !can_be_told(&root.path));
+        .filter(|root| !is_readable_back(&root.path));
     for root in untold {
         advice.push(format!(
             "the path of {} cannot be told to a model: rename the folder",

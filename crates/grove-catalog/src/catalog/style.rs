@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use grove_spec::text::{added_by_escape_xml, escape_xml, is_control};
 
-use super::budget::Unit;
+use super::budget::BudgetUnit;
 use super::{INSTRUCTIONS, INSTRUCTIONS_BY_NAME};
 
 /// The shape of a catalog's text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Style {
+pub enum CatalogStyle {
     /// `<available_skills>` with one `<skill>` a line.
     #[default]
     Xml,
@@ -21,36 +21,35 @@ pub enum Style {
     Names,
 }
 
-/// The text between the parts of an entry.
-struct Marks {
+struct EntryMarks {
     before_name: &'static str,
     before_description: &'static str,
     before_location: &'static str,
     after: &'static str,
 }
 
-impl Style {
-    const fn marks(self) -> Marks {
+impl CatalogStyle {
+    const fn marks(self) -> EntryMarks {
         match self {
-            Self::Xml => Marks {
+            Self::Xml => EntryMarks {
                 before_name: "<skill><name>",
                 before_description: "</name><description>",
                 before_location: "</description><location>",
                 after: "</location></skill>\n",
             },
-            Self::Markdown => Marks {
+            Self::Markdown => EntryMarks {
                 before_name: "- **",
                 before_description: "**: ",
                 before_location: " [",
                 after: "]\n",
             },
-            Self::Json => Marks {
+            Self::Json => EntryMarks {
                 before_name: "{\"name\":\"",
                 before_description: "\",\"description\":\"",
                 before_location: "\",\"location\":\"",
                 after: "\"},\n",
             },
-            Self::Names => Marks {
+            Self::Names => EntryMarks {
                 before_name: "- ",
                 before_description: ": ",
                 before_location: "",
@@ -69,12 +68,10 @@ impl Style {
         }
     }
 
-    /// Returns true if an entry has the location of its file.
     pub(crate) const fn has_locations(self) -> bool {
         !matches!(self, Self::Names)
     }
 
-    /// Returns the instructions before the entries.
     pub(crate) const fn instructions(self) -> &'static str {
         match self {
             Self::Xml | Self::Markdown | Self::Json => INSTRUCTIONS,
@@ -103,7 +100,7 @@ impl Style {
     }
 
     /// Returns the cost of a text; `is_plain` is the result of [`is_plain_line`] for it.
-    pub(crate) fn cost_of(self, text: &str, is_plain: bool, unit: Unit) -> usize {
+    pub(crate) fn cost_of(self, text: &str, is_plain: bool, unit: BudgetUnit) -> usize {
         match self {
             Self::Xml | Self::Names if is_plain => text.len(),
             _ => self.cost(text, unit),
@@ -111,7 +108,7 @@ impl Style {
     }
 
     /// Returns the cost of a text once it is escaped.
-    pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
+    pub(crate) fn cost(self, text: &str, unit: BudgetUnit) -> usize {
         match self {
             Self::Xml | Self::Names => unit.of(text) + added_by_escape_xml(text),
             Self::Markdown | Self::Json => unit.of(&self.escape(text)),
@@ -155,7 +152,6 @@ impl Style {
         out.push_str(marks.after);
     }
 
-    /// Returns the text before the entries.
     pub(crate) fn opening(self, instructions: &str) -> String {
         match self {
             Self::Xml | Self::Names => format!("{instructions}\n<available_skills>\n"),
@@ -167,7 +163,6 @@ impl Style {
         }
     }
 
-    /// Returns the text after the entries.
     pub(crate) const fn closing(self) -> &'static str {
         match self {
             Self::Xml | Self::Names => "</available_skills>\n",
@@ -190,7 +185,7 @@ impl Style {
 pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> String {
     let mut line = String::new();
     let description = description.map(one_line).filter(|text| !text.is_empty());
-    Style::Xml.entry(
+    CatalogStyle::Xml.entry(
         &mut line,
         &shown_name(name),
         description.as_deref(),
@@ -199,7 +194,6 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
     line
 }
 
-/// The standard's limit for a name.
 const LONGEST_NAME: usize = 64;
 
 /// Returns a name on one line and no longer than the standard allows.
@@ -317,12 +311,17 @@ mod tests {
 
     #[test]
     fn the_cost_of_an_entry_is_its_length() {
-        for style in [Style::Xml, Style::Markdown, Style::Json, Style::Names] {
+        for style in [
+            CatalogStyle::Xml,
+            CatalogStyle::Markdown,
+            CatalogStyle::Json,
+            CatalogStyle::Names,
+        ] {
             for description in [None, Some("a <b> & \"c\" *d* [e] \\ 語")] {
                 let (name, location) = ("n<a>me", "~/a&b/SKILL.md");
                 let mut text = String::new();
                 style.entry(&mut text, name, description, location);
-                for unit in [Unit::Chars, Unit::Bytes] {
+                for unit in [BudgetUnit::Chars, BudgetUnit::Bytes] {
                     let location = Some(location).filter(|_| style.has_locations());
                     let parts = [Some(name), description, location];
                     let cost: usize = parts

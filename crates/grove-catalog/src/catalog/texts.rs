@@ -8,12 +8,12 @@ use grove_spec::text::counted;
 
 use crate::snapshot::{Skill, Snapshot};
 
-use super::Request;
-use super::budget::Unit;
+use super::CatalogRequest;
+use super::budget::BudgetUnit;
 use super::cut::shorten;
-use super::forest::{Forest, NodeId, Wishes};
-use super::locations::{Prefixes, Rest};
-use super::style::{Style, is_plain_line, one_line, shown_name};
+use super::forest::{Forest, ForestOptions, NodeId};
+use super::locations::{LocationPrefixes, LocationRest};
+use super::style::{CatalogStyle, is_plain_line, one_line, shown_name};
 use super::two_threads::both;
 
 /// The standard's limit for a description. A longer one is shortened to it in any catalog, so that no skill can take
@@ -24,7 +24,7 @@ const LONGEST_DESCRIPTION: usize = 1_024;
 pub(crate) const ANY_INDEX_FILE: &str = "0000000000000000.md";
 
 /// That placeholder as the rest of a location.
-pub(crate) const INDEX_REST: Rest<'static> = Rest {
+pub(crate) const INDEX_REST: LocationRest<'static> = LocationRest {
     id: Cow::Borrowed(""),
     file: ANY_INDEX_FILE,
 };
@@ -35,46 +35,40 @@ pub(crate) const INDEX_NAME_DIGITS: usize = ANY_INDEX_FILE.len() - ".md".len();
 /// The number of skills from which on a second thread pays.
 const SKILLS_FOR_TWO: usize = 2_000;
 
-/// The text of a skill's entry.
 #[derive(Debug, Default)]
 pub(crate) struct SkillText<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// Empty if there is none.
     pub(crate) description: Cow<'a, str>,
     /// Set if nothing in the description has to be escaped in XML.
     pub(crate) is_plain: bool,
     /// Set if some of the description was left out before costs were counted.
     pub(crate) is_cut: bool,
-    /// The number of the beginning that its location has.
     pub(crate) prefix: usize,
-    /// The rest of its location.
-    pub(crate) rest: Rest<'a>,
+    pub(crate) rest: LocationRest<'a>,
     /// The cost of name, description and the rest of the location.
     pub(crate) cost: usize,
 }
 
-/// Everything that a catalog is made of.
-pub(crate) struct Material<'a> {
+pub(crate) struct CatalogMaterial<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) forest: Forest<'a>,
     /// By skill of the snapshot; empty for a skill that may not be shown.
     texts: Vec<SkillText<'a>>,
-    /// The empty text, for all groups.
     of_groups: SkillText<'a>,
-    pub(crate) prefixes: Prefixes,
-    pub(crate) style: Style,
-    pub(crate) unit: Unit,
+    pub(crate) prefixes: LocationPrefixes,
+    pub(crate) style: CatalogStyle,
+    pub(crate) unit: BudgetUnit,
 }
 
-impl<'a> Material<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
-        let wishes = Wishes {
+impl<'a> CatalogMaterial<'a> {
+    pub(crate) fn of(snapshot: &'a Snapshot, request: &CatalogRequest<'_>) -> Self {
+        let wishes = ForestOptions {
             exclude: request.exclude,
             pinned: request.pinned,
             opened: request.expanded,
         };
         let (style, unit) = (request.style, request.budget.unit);
-        let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
+        let prefixes = LocationPrefixes::of(snapshot, request.home, request.index_dir, style, unit);
         let cost = |text: &SkillText<'_>| {
             let described = style.cost_of(&text.description, text.is_plain, unit);
             style.cost(&text.name, unit) + described + rest_cost(&text.rest, style, unit)
@@ -130,7 +124,6 @@ impl<'a> Material<'a> {
         skill.map_or(&self.of_groups, |skill| &self.texts[skill])
     }
 
-    /// Returns the name in the entry of a node.
     pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
         match self.forest.skill(id) {
             Some(skill) => (*self.texts[skill].name).into(),
@@ -143,7 +136,7 @@ impl<'a> Material<'a> {
     }
 
     /// Returns the cost of an entry without its description and the beginning of its location.
-    pub(crate) fn bare(&self, name: &str, rest: &Rest<'_>, is_described: bool) -> usize {
+    pub(crate) fn bare(&self, name: &str, rest: &LocationRest<'_>, is_described: bool) -> usize {
         let located = rest_cost(rest, self.style, self.unit);
         self.cost(name) + located + self.style.overhead(is_described)
     }
@@ -166,7 +159,7 @@ impl<'a> Material<'a> {
     }
 }
 
-fn rest_cost(rest: &Rest<'_>, style: Style, unit: Unit) -> usize {
+fn rest_cost(rest: &LocationRest<'_>, style: CatalogStyle, unit: BudgetUnit) -> usize {
     if style.has_locations() {
         style.cost(&rest.id, unit) + rest.file.len()
     } else {
@@ -174,7 +167,6 @@ fn rest_cost(rest: &Rest<'_>, style: Style, unit: Unit) -> usize {
     }
 }
 
-/// Returns the names that more than one skill has.
 fn shared_names(snapshot: &Snapshot) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     let skills = snapshot.skills.iter();
@@ -208,7 +200,7 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
             description
         },
         prefix: skill.place.root,
-        rest: Rest::of(&skill.place),
+        rest: LocationRest::of(&skill.place),
         cost: 0,
     }
 }

@@ -13,7 +13,7 @@ use super::Catalog;
 use super::cut::shorten;
 use super::ladder::FIRST_LENGTH;
 use super::locations::shown;
-use super::style::{Style, one_line, shown_name};
+use super::style::{CatalogStyle, one_line, shown_name};
 
 /// The number of digits that a record keeps of a description's digest.
 const DIGITS: usize = 16;
@@ -34,7 +34,7 @@ struct KnownSkill {
 impl KnownSkills {
     /// Returns those of a snapshot that a model may see, except the ones with the addresses in `exclude`.
     pub fn of(snapshot: &Snapshot, home: Option<&Path>, exclude: &[String]) -> Self {
-        let known = told_of(snapshot, exclude).map(|(skill, address)| {
+        let known = described_skills(snapshot, exclude).map(|(skill, address)| {
             let description = skill.description().unwrap_or_default();
             let mut digest = Digest::of(description.as_bytes()).to_string();
             digest.truncate(DIGITS);
@@ -78,7 +78,7 @@ impl KnownSkills {
     }
 }
 
-fn told_of<'a>(
+fn described_skills<'a>(
     snapshot: &'a Snapshot,
     exclude: &'a [String],
 ) -> impl Iterator<Item = (&'a Skill, String)> {
@@ -100,7 +100,7 @@ pub struct CatalogNow<'a> {
     /// The catalog for a reader without an earlier one.
     pub catalog: &'a Catalog,
     /// The style in which it is written.
-    pub style: Style,
+    pub style: CatalogStyle,
 }
 
 /// Returns the fragment that brings a reader of an earlier catalog up to date; the whole text if that is shorter, and
@@ -120,7 +120,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
     for skill in removed.filter(|skill| !addresses.contains(&*skill.address)) {
         style.entry(
             &mut gone,
-            skill.told_name(style, &shared),
+            skill.entry_name(style, &shared),
             None,
             &skill.location,
         );
@@ -128,11 +128,11 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
     let old = before.0.iter().map(|skill| (&*skill.address, skill));
     let old: BTreeMap<&str, &KnownSkill> = old.collect();
     let mut come = String::new();
-    let all = told_of(now.snapshot, now.exclude).zip(&now_known.0);
+    let all = described_skills(now.snapshot, now.exclude).zip(&now_known.0);
     for ((skill, _), known) in all.filter(|(_, known)| old.get(&*known.address) != Some(known)) {
         let description = skill.description().map(one_line);
         let description = description.map(|text| shorten(&text, FIRST_LENGTH));
-        let name = known.told_name(style, &shared);
+        let name = known.entry_name(style, &shared);
         style.entry(&mut come, name, description.as_deref(), &known.location);
     }
     if gone.is_empty() && come.is_empty() {
@@ -150,7 +150,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
 
 impl KnownSkill {
     /// Returns the name for an entry; the address where entries have no locations and several skills share the name.
-    fn told_name<'a>(&'a self, style: Style, shared: &BTreeSet<&str>) -> &'a str {
+    fn entry_name<'a>(&'a self, style: CatalogStyle, shared: &BTreeSet<&str>) -> &'a str {
         if !style.has_locations() && shared.contains(&*self.name) {
             &self.address
         } else {
@@ -159,7 +159,6 @@ impl KnownSkill {
     }
 }
 
-/// Returns the names that more than one skill has.
 fn shared_names<'a>(before: &'a KnownSkills, now: &'a KnownSkills) -> BTreeSet<&'a str> {
     let mut address_of: BTreeMap<&str, &str> = BTreeMap::new();
     let all = before.0.iter().chain(&now.0);

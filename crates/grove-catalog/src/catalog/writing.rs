@@ -2,24 +2,27 @@
 
 use grove_spec::Digest;
 
-use super::forest::{EVERYTHING, Kind, NodeId, is_named};
+use super::forest::{EVERYTHING, ForestNodeKind, NodeId, is_named};
 use super::index;
-use super::ladder::{Form, Sight, entry_cost, entry_text, prefix};
-use super::locations::Aliases;
-use super::style::Style;
-use super::texts::{ANY_INDEX_FILE, Material};
-use super::{Catalog, Entry, EntryKind, Request, report};
+use super::ladder::{EntryForm, PageState, entry_cost, entry_text, prefix};
+use super::locations::AliasChoice;
+use super::style::CatalogStyle;
+use super::texts::{ANY_INDEX_FILE, CatalogMaterial};
+use super::{Catalog, CatalogEntry, CatalogEntryKind, CatalogRequest, report};
 
-/// Returns the catalog of a rung.
-pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Catalog {
+pub(crate) fn write(
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    request: &CatalogRequest<'_>,
+) -> Catalog {
     let page = page(material, sight, request);
-    let index = index::Files::of(material, &page);
+    let index = index::IndexFiles::of(material, &page);
     let aliases = aliases(material, sight);
-    let entry = |(id, form): &(NodeId, Form)| {
+    let entry = |(id, form): &(NodeId, EntryForm)| {
         let file = index.of_node(*id);
         entry(material, sight, &aliases, *id, *form, file)
     };
-    let entries: Vec<Entry> = page.iter().map(entry).collect();
+    let entries: Vec<CatalogEntry> = page.iter().map(entry).collect();
     let text = text(material, &aliases, &entries);
     let used = material.unit.of(&text);
     Catalog {
@@ -33,11 +36,16 @@ pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_
 }
 
 /// Returns the text of a rung, with placeholders for the names of index files that are as long as the final names.
-pub(crate) fn draft(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> String {
+pub(crate) fn draft(
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    request: &CatalogRequest<'_>,
+) -> String {
     let aliases = aliases(material, sight);
     let page = page(material, sight, request);
-    let entry = |(id, form): &(NodeId, Form)| entry(material, sight, &aliases, *id, *form, None);
-    let entries: Vec<Entry> = page.iter().map(entry).collect();
+    let entry =
+        |(id, form): &(NodeId, EntryForm)| entry(material, sight, &aliases, *id, *form, None);
+    let entries: Vec<CatalogEntry> = page.iter().map(entry).collect();
     text(material, &aliases, &entries)
 }
 
@@ -45,10 +53,14 @@ pub(crate) fn draft(material: &Material<'_>, sight: &Sight, request: &Request<'_
 ///
 /// Recent use does not change the order: a text that moved with every use would never be found in a provider's cache
 /// again.
-fn page(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Vec<(NodeId, Form)> {
+fn page(
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    request: &CatalogRequest<'_>,
+) -> Vec<(NodeId, EntryForm)> {
     let (forest, snapshot) = (&material.forest, material.snapshot);
     let forms = sight.forms.iter().enumerate();
-    let mut page: Vec<(NodeId, Form)> = forms
+    let mut page: Vec<(NodeId, EntryForm)> = forms
         .filter_map(|(id, form)| Some((id, (*form)?)))
         .collect();
     page.sort_by_cached_key(|(id, _)| {
@@ -59,7 +71,7 @@ fn page(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Vec<(N
     page
 }
 
-fn aliases(material: &Material<'_>, sight: &Sight) -> Aliases {
+fn aliases(material: &CatalogMaterial<'_>, sight: &PageState) -> AliasChoice {
     if sight.in_full {
         material.prefixes.in_full()
     } else {
@@ -68,32 +80,36 @@ fn aliases(material: &Material<'_>, sight: &Sight) -> Aliases {
 }
 
 fn entry(
-    material: &Material<'_>,
-    sight: &Sight,
-    aliases: &Aliases,
+    material: &CatalogMaterial<'_>,
+    sight: &PageState,
+    aliases: &AliasChoice,
     id: NodeId,
-    form: Form,
+    form: EntryForm,
     index_file: Option<&str>,
-) -> Entry {
+) -> CatalogEntry {
     let (forest, snapshot, prefixes) = (&material.forest, material.snapshot, &material.prefixes);
     let node = &forest.nodes[id];
     let (kind, root) = match &node.kind {
-        Kind::Skill(skill) if node.children.is_empty() => {
-            (EntryKind::Skill, Some(snapshot.skills[*skill].place.root))
-        }
-        Kind::Skill(skill) => (EntryKind::Branch, Some(snapshot.skills[*skill].place.root)),
-        Kind::Group { .. } if id == EVERYTHING => (EntryKind::Rest, None),
-        Kind::Group { root, .. } => (EntryKind::Group, *root),
+        ForestNodeKind::Skill(skill) if node.children.is_empty() => (
+            CatalogEntryKind::Skill,
+            Some(snapshot.skills[*skill].place.root),
+        ),
+        ForestNodeKind::Skill(skill) => (
+            CatalogEntryKind::Branch,
+            Some(snapshot.skills[*skill].place.root),
+        ),
+        ForestNodeKind::Group { .. } if id == EVERYTHING => (CatalogEntryKind::Rest, None),
+        ForestNodeKind::Group { root, .. } => (CatalogEntryKind::Group, *root),
     };
     let begin = prefix(material, id, form);
     let has_locations = material.style.has_locations();
     let is_file = has_locations || begin != prefixes.of_index();
     let rest = match (index_file, form) {
         (Some(file), _) => file.to_owned(),
-        (None, Form::Skill(_)) => material.text(id).rest.whole(),
-        (None, Form::Closed { .. }) => ANY_INDEX_FILE.to_owned(),
+        (None, EntryForm::Skill(_)) => material.text(id).rest.whole(),
+        (None, EntryForm::Closed { .. }) => ANY_INDEX_FILE.to_owned(),
     };
-    Entry {
+    CatalogEntry {
         kind,
         key: forest.key(snapshot, id),
         name: material.name(id).into_owned(),
@@ -112,14 +128,14 @@ fn entry(
             .and_then(|root| snapshot.roots.get(root))
             .map(|root| root.source),
         skills: match form {
-            Form::Skill(_) => node.n_skills,
-            Form::Closed { .. } => sight.held(id, id),
+            EntryForm::Skill(_) => node.n_skills,
+            EntryForm::Closed { .. } => sight.held(id, id),
         },
         cost: entry_cost(material, sight, id, form) + prefixes.cost_in_entry(begin, aliases),
     }
 }
 
-fn text(material: &Material<'_>, aliases: &Aliases, entries: &[Entry]) -> String {
+fn text(material: &CatalogMaterial<'_>, aliases: &AliasChoice, entries: &[CatalogEntry]) -> String {
     let style = material.style;
     let mut body = String::with_capacity(entries.len() * 200);
     for entry in entries {
@@ -132,16 +148,16 @@ fn text(material: &Material<'_>, aliases: &Aliases, entries: &[Entry]) -> String
 }
 
 /// Returns the text before the entries: the instructions for choosing, and the folders behind the aliases.
-fn opening(style: Style, legend: &str) -> String {
+fn opening(style: CatalogStyle, legend: &str) -> String {
     // The JSON style escapes the legend together with the instructions.
     let legend = match style {
-        Style::Json => legend.into(),
-        Style::Xml | Style::Markdown | Style::Names => style.escape(legend),
+        CatalogStyle::Json => legend.into(),
+        CatalogStyle::Xml | CatalogStyle::Markdown | CatalogStyle::Names => style.escape(legend),
     };
     style.opening(&format!("{}{legend}", style.instructions()))
 }
 
 /// Returns the cost of a catalog without its entries and aliases.
-pub(crate) fn frame(material: &Material<'_>) -> usize {
+pub(crate) fn frame(material: &CatalogMaterial<'_>) -> usize {
     material.unit.of(&opening(material.style, "")) + material.style.closing().len()
 }

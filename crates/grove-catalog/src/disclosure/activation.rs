@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::{counted, escape_xml, without_controls};
 
-use super::arguments::{self, PlaceholderValues, TooLong};
+use super::arguments::{self, BodyTooLong, PlaceholderValues};
 use super::boundary;
-use super::listing::{Listed, list_children};
-use super::node::Node;
-use super::session::{Activating, Active, Expansion, Session};
-use super::target::Caller;
-use crate::identity::Layout;
+use super::listing::{ChildList, list_children};
+use super::node::DisclosureNode;
+use super::session::{ActivateOutcome, ActiveSkill, DisclosureSession, ExpandOutcome};
+use super::target::SkillCaller;
+use crate::identity::SkillLayout;
 use crate::snapshot::{Skill, Snapshot};
 use grove_spec::Digest;
 
@@ -22,7 +22,7 @@ pub const MAX_RESOURCES: usize = 50;
 
 /// The files beside a skill's own, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resources {
+pub struct SkillResources {
     /// Paths below the skill's folder, in the order in which they are shown.
     pub names: Vec<String>,
     /// The number of further files that are not in the names.
@@ -33,7 +33,7 @@ pub struct Resources {
     pub links_out: usize,
 }
 
-impl Resources {
+impl SkillResources {
     /// Returns the names that are shown, and the number of files that are not.
     pub fn shown(&self) -> (&[String], usize) {
         let shown = self.names.get(..MAX_RESOURCES).unwrap_or(&self.names);
@@ -43,22 +43,22 @@ impl Resources {
 
 /// Everything that was read for an activation.
 #[derive(Debug, Clone, Copy)]
-pub struct Material<'a> {
+pub struct ActivationInput<'a> {
     /// The body of the skill file, as it is in the file.
     pub body: &'a str,
     /// The files beside it.
-    pub resources: &'a Resources,
+    pub resources: &'a SkillResources,
     /// The arguments, word by word.
     pub words: &'a [String],
     /// The caller that asks for it.
-    pub caller: Caller,
+    pub caller: SkillCaller,
     /// The home folder, for locations.
     pub home: Option<&'a Path>,
 }
 
 /// The text of a skill, made before it is decided if the text is given again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedSkill {
     /// The skill, by index.
     pub skill: usize,
     /// The text for a model.
@@ -68,40 +68,44 @@ pub struct Prepared {
     /// The folder of the skill.
     pub folder: PathBuf,
     /// Its children; none for a leaf.
-    pub children: Listed,
+    pub children: ChildList,
     /// Set if arguments were given and only the start of the body is shown, so that they may not be in it.
     pub cuts_arguments: bool,
     /// The record that the session keeps.
-    given: Active,
+    given: ActiveSkill,
     name: String,
 }
 
 /// The reason why a session does not take an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum SessionFull {
     /// Too many nodes are expanded.
     Expanded,
     /// Too many skills are active.
     Active,
 }
 
-impl Prepared {
+impl PreparedSkill {
     /// Enters the activation in a session and returns what happened, or why not; in that case nothing has changed.
     ///
     /// A branch is expanded with it; a branch that was active and not expanded counts as changed.
-    pub fn enter(&self, snapshot: &Snapshot, session: &mut Session) -> Result<Activating, Cause> {
+    pub fn enter(
+        &self,
+        snapshot: &Snapshot,
+        session: &mut DisclosureSession,
+    ) -> Result<ActivateOutcome, SessionFull> {
         let mut after = session.clone();
         let done = match after.activate(self.given.clone()) {
-            Activating::Full => return Err(Cause::Active),
+            ActivateOutcome::Full => return Err(SessionFull::Active),
             done => done,
         };
-        let expansion = after.expand(snapshot, &Node::Skill(self.skill));
-        if expansion == Expansion::Full {
-            return Err(Cause::Expanded);
+        let expansion = after.expand(snapshot, &DisclosureNode::Skill(self.skill));
+        if expansion == ExpandOutcome::Full {
+            return Err(SessionFull::Expanded);
         }
         *session = after;
         Ok(match (done, expansion) {
-            (Activating::Already, Expansion::Expanded) => Activating::Changed,
+            (ActivateOutcome::Already, ExpandOutcome::Expanded) => ActivateOutcome::Changed,
             _ => done,
         })
     }
@@ -117,7 +121,7 @@ impl Prepared {
 
 /// The reason why there is no text of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unprepared {
+pub enum NotPrepared {
     /// The snapshot has no such skill.
     NoSkill,
     /// With its arguments put in, it is too long.
@@ -128,12 +132,12 @@ pub enum Unprepared {
 pub fn prepare(
     snapshot: &Snapshot,
     at: usize,
-    material: &Material<'_>,
-) -> Result<Prepared, Unprepared> {
-    let skill = snapshot.skills.get(at).ok_or(Unprepared::NoSkill)?;
-    let nodes = Node::Skill(at).children(snapshot);
+    material: &ActivationInput<'_>,
+) -> Result<PreparedSkill, NotPrepared> {
+    let skill = snapshot.skills.get(at).ok_or(NotPrepared::NoSkill)?;
+    let nodes = DisclosureNode::Skill(at).children(snapshot);
     let folder = folder_of(snapshot, skill);
-    let body = body_text(skill, &folder, material).map_err(|TooLong| Unprepared::TooLong)?;
+    let body = body_text(skill, &folder, material).map_err(|BodyTooLong| NotPrepared::TooLong)?;
     let (shown, cut) = if nodes.is_empty() {
         (body.as_str(), false)
     } else {
@@ -163,14 +167,14 @@ pub fn prepare(
         );
         text.push_str(&children.text);
     }
-    Ok(Prepared {
+    Ok(PreparedSkill {
         skill: at,
         boundary: boundary::boundary(shown),
-        given: Active {
+        given: ActiveSkill {
             address: snapshot.address(skill),
             digest: Digest::of(body.as_bytes()).to_string(),
             arguments: material.words.to_vec(),
-            by_person: material.caller == Caller::Person,
+            by_person: material.caller == SkillCaller::Person,
         },
         name: grove_spec::text::one_line(skill.name()),
         text,
@@ -180,24 +184,31 @@ pub fn prepare(
     })
 }
 
-/// Returns the folder that a skill's file is in.
 pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     let root = snapshot
         .root_of(skill)
         .map_or_else(PathBuf::new, |root| root.path.clone());
     match skill.place.layout {
-        Layout::Root | Layout::Flat => root,
-        Layout::Folder => root.join(skill.id()),
+        SkillLayout::Root | SkillLayout::Flat => root,
+        SkillLayout::Folder => root.join(skill.id()),
     }
 }
 
 /// Returns the body for an agent's prompt, which has no arguments.
-pub(crate) fn body_for_prompt(skill: &Skill, folder: &Path, body: &str) -> Result<String, TooLong> {
-    filled(skill, folder, body, &[], Caller::Model)
+pub(crate) fn body_for_prompt(
+    skill: &Skill,
+    folder: &Path,
+    body: &str,
+) -> Result<String, BodyTooLong> {
+    filled(skill, folder, body, &[], SkillCaller::Model)
 }
 
-fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> Result<String, TooLong> {
-    let Material {
+fn body_text(
+    skill: &Skill,
+    folder: &Path,
+    material: &ActivationInput<'_>,
+) -> Result<String, BodyTooLong> {
+    let ActivationInput {
         body,
         words,
         caller,
@@ -212,8 +223,8 @@ fn filled(
     folder: &Path,
     body: &str,
     words: &[String],
-    caller: Caller,
-) -> Result<String, TooLong> {
+    caller: SkillCaller,
+) -> Result<String, BodyTooLong> {
     let lines = body.replace("\r\n", "\n").replace('\r', "\n");
     let filled = arguments::fill(
         &lines,
@@ -241,7 +252,7 @@ fn start_of(text: &str, most: usize) -> (&str, bool) {
     (start.trim_end(), true)
 }
 
-fn push_resources(text: &mut String, resources: &Resources) {
+fn push_resources(text: &mut String, resources: &SkillResources) {
     let (shown, more) = resources.shown();
     if !shown.is_empty() {
         text.push_str("<resources>\n");

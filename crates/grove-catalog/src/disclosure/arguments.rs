@@ -4,15 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use super::target::Caller;
+use super::target::SkillCaller;
 
-/// The names of the skill's folder in a body.
 const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}"];
 
 /// The label in front of the arguments if no placeholder took one of them.
 const FOLLOWING: &str = "ARGUMENTS: ";
 
-/// The most digits of a number in a placeholder.
 const MAX_DIGITS: usize = 3;
 
 /// The most characters of a filled body. A body that is longer by itself keeps its length.
@@ -21,13 +19,13 @@ pub const MAX_FILLED: usize = 1_000_000;
 /// The refusal of a body that would be longer than [`MAX_FILLED`] with everything put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it would have more than {MAX_FILLED} characters with everything put in")]
-pub struct TooLong;
+pub struct BodyTooLong;
 
 /// The values that are put into a body.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceholderValues<'a> {
     /// The caller. A person's call fills placeholders even without arguments.
-    pub caller: Caller,
+    pub caller: SkillCaller,
     /// The arguments, word by word.
     pub words: &'a [String],
     /// The names that the skill declares for its arguments, in order.
@@ -44,7 +42,7 @@ pub struct PlaceholderValues<'a> {
 /// word was put nowhere, all of them follow as a last line.
 ///
 /// A body decides how often an argument is put in, so the length is computed before anything is built.
-pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong> {
+pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, BodyTooLong> {
     let all = given.words.join(" ");
     let most = MAX_FILLED.max(body.chars().count());
     let (mut chars, mut bytes) = (0_usize, 0_usize);
@@ -53,7 +51,7 @@ pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong
         chars += piece.chars().count();
         bytes += piece.len();
         if chars > most {
-            ControlFlow::Break(TooLong)
+            ControlFlow::Break(BodyTooLong)
         } else {
             ControlFlow::Continue(())
         }
@@ -65,7 +63,7 @@ pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong
     let follow = used.contains(&false);
     let around = "\n\n".len() + FOLLOWING.len() + "\n".len();
     if follow && chars + around + all.chars().count() > most {
-        return Err(TooLong);
+        return Err(BodyTooLong);
     }
     let mut filled = String::with_capacity(bytes + around + all.len());
     let _: ControlFlow<(), _> = pieces(body, given, &all, |piece| {
@@ -143,7 +141,7 @@ fn placeholder(text: &str, given: &PlaceholderValues<'_>) -> Option<(usize, Plac
     if let Some(name) = FOLDER_VARIABLES.iter().find(|name| text.starts_with(*name)) {
         return Some((name.len(), Placeholder::Folder));
     }
-    if given.caller == Caller::Model && given.words.is_empty() {
+    if given.caller == SkillCaller::Model && given.words.is_empty() {
         return None;
     }
     let after = text.strip_prefix('$')?;
@@ -197,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    fn filled(body: &str, caller: Caller, words: &[&str], declared: &[&str]) -> String {
+    fn filled(body: &str, caller: SkillCaller, words: &[&str], declared: &[&str]) -> String {
         let owned = |all: &[&str]| {
             all.iter()
                 .map(|text| (*text).to_owned())
@@ -293,7 +291,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                filled(body, Caller::Person, words, declared),
+                filled(body, SkillCaller::Person, words, declared),
                 expected,
                 "{body}"
             );
@@ -304,8 +302,8 @@ mod tests {
     fn without_arguments_a_model_gets_the_body_as_written_but_for_folders() {
         let body = r"$ARGUMENTS $1 $x \$1 {baseDir}/a ${CLAUDE_SKILL_DIR}/b ${GROVE_SKILL_DIR}/c";
         let expected = r"$ARGUMENTS $1 $x \$1 /s/x/a /s/x/b /s/x/c";
-        assert_eq!(filled(body, Caller::Model, &[], &["x"]), expected);
-        assert_eq!(filled("$1 $x", Caller::Model, &["a"], &["x"]), "a a");
+        assert_eq!(filled(body, SkillCaller::Model, &[], &["x"]), expected);
+        assert_eq!(filled("$1 $x", SkillCaller::Model, &["a"], &["x"]), "a a");
     }
 
     #[test]
@@ -313,7 +311,7 @@ mod tests {
         let word = ["x".repeat(20_000)];
         let fill = |body: &str, words: &[String]| {
             let given = PlaceholderValues {
-                caller: Caller::Person,
+                caller: SkillCaller::Person,
                 words,
                 declared: &[],
                 folder: "/s/x",
@@ -321,18 +319,18 @@ mod tests {
             fill(body, &given).map(|filled| filled.chars().count())
         };
         let lines = |count: usize| "$ARGUMENTS\n".repeat(count);
-        assert_eq!(fill(&lines(22_000), &word), Err(TooLong));
-        assert_eq!(fill(&"$1".repeat(121_000), &word), Err(TooLong));
+        assert_eq!(fill(&lines(22_000), &word), Err(BodyTooLong));
+        assert_eq!(fill(&"$1".repeat(121_000), &word), Err(BodyTooLong));
         assert_eq!(fill(&"$ARGUMENTS".repeat(50), &word), Ok(MAX_FILLED));
         assert_eq!(
             fill(&lines(50), &word),
-            Err(TooLong),
+            Err(BodyTooLong),
             "one line end each too many"
         );
         // What is long by itself is not refused: nothing was multiplied.
         let long = "y".repeat(MAX_FILLED + 5);
         assert_eq!(fill(&long, &[]), Ok(MAX_FILLED + 5));
-        assert_eq!(fill(&long, &word), Err(TooLong));
+        assert_eq!(fill(&long, &word), Err(BodyTooLong));
         assert_eq!(
             fill(&"{baseDir}".repeat(300_000), &[]),
             Ok(1_200_000),
@@ -362,18 +360,18 @@ mod tests {
             let body = pieces.concat();
             let names = ["name"];
             let marks = ["\u{1}", "\u{2}"];
-            let expected = filled(&body, Caller::Person, &marks, &names)
+            let expected = filled(&body, SkillCaller::Person, &marks, &names)
                 .replace('\u{1}', hostile[0])
                 .replace('\u{2}', "\u{3}")
                 .replace('\u{3}', hostile[1]);
-            prop_assert_eq!(filled(&body, Caller::Person, &hostile, &names), expected);
+            prop_assert_eq!(filled(&body, SkillCaller::Person, &hostile, &names), expected);
         }
 
         #[test]
         fn any_text_is_filled_without_loss(body in ".{0,80}", word in ".{0,10}") {
-            let out = filled(&body, Caller::Person, &[&word], &[]);
+            let out = filled(&body, SkillCaller::Person, &[&word], &[]);
             prop_assert!(out.contains(&word));
-            prop_assert_eq!(filled(&body, Caller::Model, &[], &[]).contains("${GROVE_SKILL_DIR}"),
+            prop_assert_eq!(filled(&body, SkillCaller::Model, &[], &[]).contains("${GROVE_SKILL_DIR}"),
                 body.contains("\\${GROVE_SKILL_DIR}"));
         }
     }

@@ -4,7 +4,6 @@ use grove_spec::text::{escape_xml_attribute, one_line};
 
 use grove_spec::Digest;
 
-/// The characters of a boundary.
 const LENGTH: usize = 16;
 
 /// Returns the boundary of a body: the first 16 hexadecimal digits of its BLAKE3 digest.

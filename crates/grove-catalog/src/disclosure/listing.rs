@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::{escape_xml, one_line};
 
-use super::node::Node;
+use super::node::DisclosureNode;
 use crate::catalog;
 use crate::identity::name_key;
 use crate::snapshot::Snapshot;
@@ -15,14 +15,12 @@ use crate::snapshot::Snapshot;
 pub const MAX_CHILDREN: usize = 150;
 /// The most characters of a description in a list; activating the skill gives the whole.
 const MAX_DESCRIPTION: usize = 300;
-/// The most characters of all entries together.
 const MAX_ENTRY_CHARS: usize = 28_000;
-/// The most characters of the line about the entries that are not listed.
 const MAX_REST_CHARS: usize = 2_000;
 
 /// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Child {
+pub struct ListedChild {
     /// The key of its node.
     pub key: String,
     /// The name of its node.
@@ -35,18 +33,22 @@ pub struct Child {
 
 /// A list of nodes as text and as data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ChildList {
     /// One line for each node, and one for those that are not listed.
     pub text: String,
     /// The nodes that are listed.
-    pub children: Vec<Child>,
+    pub children: Vec<ListedChild>,
     /// The number of nodes that are not.
     pub more: usize,
 }
 
 /// Lists nodes as a catalog does, in at most 30,000 characters.
-pub fn list_children(snapshot: &Snapshot, nodes: &[Node], home: Option<&Path>) -> Listed {
-    let mut listed = Listed::default();
+pub fn list_children(
+    snapshot: &Snapshot,
+    nodes: &[DisclosureNode],
+    home: Option<&Path>,
+) -> ChildList {
+    let mut listed = ChildList::default();
     let mut chars = 0;
     for node in nodes.iter().take(MAX_CHILDREN) {
         let child = child(snapshot, node);
@@ -71,13 +73,13 @@ pub fn list_children(snapshot: &Snapshot, nodes: &[Node], home: Option<&Path>) -
 /// Returns the text for a model that expands a node.
 pub fn expansion_text(
     snapshot: &Snapshot,
-    node: &Node,
-    listed: &Listed,
+    node: &DisclosureNode,
+    listed: &ChildList,
     home: Option<&Path>,
 ) -> String {
     let mut text = listed.text.clone();
     // Its entry gives way to its children, and its own file must stay within reach.
-    if let Node::Skill(_) = node {
+    if let DisclosureNode::Skill(_) = node {
         let location = catalog::shown_path(&node.location(snapshot), home);
         let location = escape_xml(&location);
         let _ = writeln!(
@@ -89,16 +91,16 @@ pub fn expansion_text(
 }
 
 /// Returns the one line for a group that is open already.
-pub fn already_open(snapshot: &Snapshot, node: &Node) -> String {
+pub fn already_open(snapshot: &Snapshot, node: &DisclosureNode) -> String {
     format!(
         "`{}` is already active: its skills stand in its place in the catalog.\n",
         one_line(&node.name(snapshot))
     )
 }
 
-fn child(snapshot: &Snapshot, node: &Node) -> Child {
+fn child(snapshot: &Snapshot, node: &DisclosureNode) -> ListedChild {
     let description = node.description(snapshot);
-    Child {
+    ListedChild {
         key: node.key(snapshot),
         name: node.name(snapshot),
         description: description.map(|whole| catalog::shorten(&one_line(&whole), MAX_DESCRIPTION)),
@@ -107,7 +109,7 @@ fn child(snapshot: &Snapshot, node: &Node) -> Child {
 }
 
 /// Writes how many more nodes there are, and the names by which to get them, as far as there is room.
-fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
+fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[DisclosureNode]) {
     if rest.is_empty() {
         return;
     }
@@ -119,9 +121,9 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
     // The words around the names take at most 100 characters, with numbers of any length.
     let mut room = MAX_REST_CHARS.saturating_sub(line.len() + 100);
     let mut names = Vec::new();
-    let bearers = bearers(snapshot);
+    let bearers = count_names(snapshot);
     for node in rest {
-        let name = unmistakable(snapshot, node, &bearers);
+        let name = unique_name(snapshot, node, &bearers);
         // A backtick in a name would end the name early.
         let usable = !name.contains('`') && name == one_line(&name);
         let name = format!("`{}`", escape_xml(&name));
@@ -150,7 +152,7 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
 }
 
 /// Counts the offered skills of each name.
-fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
+fn count_names(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     let mut bearers = BTreeMap::new();
     for skill in &snapshot.skills {
         if skill.state.is_offered() {
@@ -162,10 +164,14 @@ fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
 }
 
 /// Returns a skill's name if no other skill has it, and otherwise the key.
-fn unmistakable(snapshot: &Snapshot, node: &Node, bearers: &BTreeMap<String, usize>) -> String {
+fn unique_name(
+    snapshot: &Snapshot,
+    node: &DisclosureNode,
+    bearers: &BTreeMap<String, usize>,
+) -> String {
     let name = match node {
-        Node::Skill(_) => node.name(snapshot),
-        Node::Group(_) => return node.key(snapshot),
+        DisclosureNode::Skill(_) => node.name(snapshot),
+        DisclosureNode::Group(_) => return node.key(snapshot),
     };
     match bearers.get(&*name_key(&name)) {
         Some(1) => name,

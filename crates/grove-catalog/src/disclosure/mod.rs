@@ -14,14 +14,18 @@ mod session;
 mod target;
 
 pub use activation::{
-    Cause, MAX_BRANCH_BODY, MAX_RESOURCES, Material, Prepared, Resources, Unprepared, prepare,
+    ActivationInput, MAX_BRANCH_BODY, MAX_RESOURCES, NotPrepared, PreparedSkill, SessionFull,
+    SkillResources, prepare,
 };
 pub(crate) use activation::{body_for_prompt, folder_of};
-pub use arguments::{MAX_FILLED, PlaceholderValues, TooLong, fill};
+pub use arguments::{BodyTooLong, MAX_FILLED, PlaceholderValues, fill};
 pub use boundary::{block, boundary, marked};
-pub use listing::{Child, Listed, MAX_CHILDREN, already_open, expansion_text, list_children};
-pub use node::{Group, Node};
-pub use session::{
-    Activating, Active, Collapsing, Expansion, Frozen, MAX_KEPT, Session, SessionFault,
+pub use listing::{
+    ChildList, ListedChild, MAX_CHILDREN, already_open, expansion_text, list_children,
 };
-pub use target::{Caller, Refusal, Target, resolve};
+pub use node::{DisclosureNode, SkillGroup};
+pub use session::{
+    ActivateOutcome, ActiveSkill, CollapseOutcome, DisclosureSession, ExpandOutcome, FrozenInputs,
+    MAX_KEPT, SessionFault,
+};
+pub use target::{DisclosureRefusal, DisclosureTarget, SkillCaller, resolve};

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::catalog::forest::{Forest, Kind, NodeId, Wishes};
+use crate::catalog::forest::{Forest, ForestNodeKind, ForestOptions, NodeId};
 use crate::catalog::texts::closed_text;
 use crate::snapshot::{Skill, Snapshot};
 
 /// Skills that a catalog may show as one entry: those of a folder, or a part of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
+pub struct SkillGroup {
     /// `path/@label`, which names exactly one group.
     pub key: String,
     /// The name, with a slash at its end.
@@ -19,10 +19,10 @@ pub struct Group {
     pub folder: PathBuf,
 }
 
-impl Group {
+impl SkillGroup {
     /// All groups of a snapshot, by key.
     pub fn all(snapshot: &Snapshot) -> Vec<Self> {
-        let forest = Forest::of(snapshot, &Wishes::default());
+        let forest = Forest::of(snapshot, &ForestOptions::default());
         let groups = forest.groups();
         let mut all: Vec<Self> = groups
             .filter_map(|id| Self::of(snapshot, &forest, id))
@@ -32,7 +32,7 @@ impl Group {
     }
 
     fn of(snapshot: &Snapshot, forest: &Forest<'_>, id: NodeId) -> Option<Self> {
-        let Kind::Group { root, path, .. } = &forest.nodes[id].kind else {
+        let ForestNodeKind::Group { root, path, .. } = &forest.nodes[id].kind else {
             return None;
         };
         let root = root.and_then(|root| snapshot.roots.get(root));
@@ -48,14 +48,14 @@ impl Group {
 
 /// An entry of a catalog that may have others below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
+pub enum DisclosureNode {
     /// A skill, by its index in the snapshot.
     Skill(usize),
     /// A group of the catalog's forest.
-    Group(Group),
+    Group(SkillGroup),
 }
 
-impl Node {
+impl DisclosureNode {
     /// Returns the key by which a session remembers it: a skill's address, or a group's key.
     pub fn key(&self, snapshot: &Snapshot) -> String {
         match self {
@@ -105,26 +105,26 @@ impl Node {
             Self::Skill(at) => return below_branch(snapshot, *at),
             Self::Group(group) => group,
         };
-        let forest = Forest::of(snapshot, &Wishes::default());
+        let forest = Forest::of(snapshot, &ForestOptions::default());
         let mut groups = forest.groups();
         let id = groups.find(|id| forest.key(snapshot, *id) == group.key);
         let below = id.map_or(&[][..], |id| &forest.nodes[id].children);
         let node = |id: &NodeId| match forest.skill(*id) {
             Some(skill) => Some(Self::Skill(skill)),
-            None => Group::of(snapshot, &forest, *id).map(Self::Group),
+            None => SkillGroup::of(snapshot, &forest, *id).map(Self::Group),
         };
         below.iter().filter_map(node).collect()
     }
 }
 
-fn below_branch(snapshot: &Snapshot, branch: usize) -> Vec<Node> {
+fn below_branch(snapshot: &Snapshot, branch: usize) -> Vec<DisclosureNode> {
     let mut shown = Vec::new();
     let reversed = |at: usize| snapshot.tree.children(at).iter().rev().copied();
     let mut waiting: Vec<usize> = reversed(branch).collect();
     while let Some(at) = waiting.pop() {
         let skill = snapshot.skills.get(at);
         if skill.is_some_and(Skill::model_invocable) {
-            shown.push(Node::Skill(at));
+            shown.push(DisclosureNode::Skill(at));
         } else {
             waiting.extend(reversed(at));
         }

@@ -1,12 +1,12 @@
 //! The actions of one conversation on the catalog, as a value that is written, copied and resumed.
 //!
-//! A copy of a session is a fork. After a compaction [`Session::active`] lists the texts to give again.
+//! A copy of a session is a fork. After a compaction [`DisclosureSession::active`] lists the texts to give again.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::node::Node;
+use super::node::DisclosureNode;
 use crate::snapshot::Snapshot;
 
 /// The most nodes that are expanded, and the most skills that are active.
@@ -18,14 +18,14 @@ const VERSION: u64 = 1;
 /// The state of one conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Session {
+pub struct DisclosureSession {
     version: u64,
     /// Keys of expanded nodes, the most recent last: a catalog that is too long closes the oldest first.
     expanded: Vec<String>,
     /// The texts that a model has, the most recent last: none is given twice, except after a compaction.
-    active: Vec<Active>,
+    active: Vec<ActiveSkill>,
     /// Inputs that stay as they were when the session began, so that its catalog stays the same text.
-    pub frozen: Frozen,
+    pub frozen: FrozenInputs,
     /// The digest of the catalog that was shown last: later ones are shown as a difference to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
@@ -34,7 +34,7 @@ pub struct Session {
 /// The inputs of a catalog that are taken once, when a session begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Frozen {
+pub struct FrozenInputs {
     /// The names that come first.
     pub pinned: Vec<String>,
     /// The number of uses of each skill, by address.
@@ -47,7 +47,7 @@ pub struct Frozen {
 /// A skill that a model was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Active {
+pub struct ActiveSkill {
     /// The address of the skill.
     pub address: String,
     /// The digest of the text that was given, as hexadecimal.
@@ -61,7 +61,7 @@ pub struct Active {
 
 /// The effect of an expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expansion {
+pub enum ExpandOutcome {
     /// Its children are in its place now.
     Expanded,
     /// Its children were in its place already.
@@ -74,7 +74,7 @@ pub enum Expansion {
 
 /// The effect of a collapse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collapsing {
+pub enum CollapseOutcome {
     /// It stands in its children's place again.
     Collapsed,
     /// It was not expanded.
@@ -83,7 +83,7 @@ pub enum Collapsing {
 
 /// The effect of an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activating {
+pub enum ActivateOutcome {
     /// It was not active, or not with these arguments.
     New,
     /// It was active and its text has changed since.
@@ -117,9 +117,9 @@ impl SessionFault {
     }
 }
 
-impl Session {
+impl DisclosureSession {
     /// Returns a session in which nothing has happened yet.
-    pub fn new(frozen: Frozen) -> Self {
+    pub fn new(frozen: FrozenInputs) -> Self {
         Self {
             version: VERSION,
             expanded: Vec::new(),
@@ -132,11 +132,11 @@ impl Session {
     /// Reads what [`Self::print`] wrote. A damaged session is never replaced by a new one.
     pub fn parse(text: &str) -> Result<Self, SessionFault> {
         #[derive(Deserialize)]
-        struct Versioned {
+        struct SessionVersion {
             version: u64,
         }
         let damaged = |error: serde_json::Error| SessionFault::Damaged(error.to_string());
-        let Versioned { version } = serde_json::from_str(text).map_err(damaged)?;
+        let SessionVersion { version } = serde_json::from_str(text).map_err(damaged)?;
         if version != VERSION {
             return Err(SessionFault::Version(version));
         }
@@ -166,52 +166,52 @@ impl Session {
     }
 
     /// Returns the texts that a model has, the most recent last; a host gives them again after a compaction.
-    pub fn active(&self) -> &[Active] {
+    pub fn active(&self) -> &[ActiveSkill] {
         &self.active
     }
 
     /// Puts a node's children in its place.
-    pub fn expand(&mut self, snapshot: &Snapshot, node: &Node) -> Expansion {
+    pub fn expand(&mut self, snapshot: &Snapshot, node: &DisclosureNode) -> ExpandOutcome {
         if node.children(snapshot).is_empty() {
-            return Expansion::Leaf;
+            return ExpandOutcome::Leaf;
         }
         let key = node.key(snapshot);
         if self.expanded.contains(&key) {
-            return Expansion::Already;
+            return ExpandOutcome::Already;
         }
         if self.expanded.len() >= MAX_KEPT {
-            return Expansion::Full;
+            return ExpandOutcome::Full;
         }
         self.expanded.push(key);
-        Expansion::Expanded
+        ExpandOutcome::Expanded
     }
 
     /// Puts a node, by its key, back in its children's place. Expanded nodes among those children stay so, for when it
     /// is expanded again.
-    pub fn collapse(&mut self, key: &str) -> Collapsing {
+    pub fn collapse(&mut self, key: &str) -> CollapseOutcome {
         match self.expanded.iter().position(|known| known == key) {
             Some(at) => {
                 self.expanded.remove(at);
-                Collapsing::Collapsed
+                CollapseOutcome::Collapsed
             }
-            None => Collapsing::WasNot,
+            None => CollapseOutcome::WasNot,
         }
     }
 
     /// Records that a model is given a text.
-    pub fn activate(&mut self, given: Active) -> Activating {
+    pub fn activate(&mut self, given: ActiveSkill) -> ActivateOutcome {
         let known = self.active.iter().position(|known| {
             (&known.address, &known.arguments, known.by_person)
                 == (&given.address, &given.arguments, given.by_person)
         });
         let was = match known {
-            Some(at) if self.active.get(at) == Some(&given) => return Activating::Already,
+            Some(at) if self.active.get(at) == Some(&given) => return ActivateOutcome::Already,
             Some(at) => {
                 self.active.remove(at);
-                Activating::Changed
+                ActivateOutcome::Changed
             }
-            None if self.active.len() >= MAX_KEPT => return Activating::Full,
-            None => Activating::New,
+            None if self.active.len() >= MAX_KEPT => return ActivateOutcome::Full,
+            None => ActivateOutcome::New,
         };
         self.active.push(given);
         was
@@ -224,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    fn active(address: &str, digest: &str, arguments: &[&str]) -> Active {
-        Active {
+    fn active(address: &str, digest: &str, arguments: &[&str]) -> ActiveSkill {
+        ActiveSkill {
             address: address.to_owned(),
             digest: digest.to_owned(),
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
@@ -235,14 +235,14 @@ mod tests {
 
     #[test]
     fn the_same_text_is_given_once() {
-        let mut session = Session::new(Frozen::default());
+        let mut session = DisclosureSession::new(FrozenInputs::default());
         for (given, expected) in [
-            (active("a@r", "1", &[]), Activating::New),
-            (active("a@r", "1", &[]), Activating::Already),
-            (active("a@r", "2", &[]), Activating::Changed),
-            (active("a@r", "2", &["x"]), Activating::New),
-            (active("a@r", "2", &[]), Activating::Already),
-            (active("b@r", "2", &[]), Activating::New),
+            (active("a@r", "1", &[]), ActivateOutcome::New),
+            (active("a@r", "1", &[]), ActivateOutcome::Already),
+            (active("a@r", "2", &[]), ActivateOutcome::Changed),
+            (active("a@r", "2", &["x"]), ActivateOutcome::New),
+            (active("a@r", "2", &[]), ActivateOutcome::Already),
+            (active("b@r", "2", &[]), ActivateOutcome::New),
         ] {
             assert_eq!(session.activate(given.clone()), expected, "{given:?}");
         }
@@ -255,24 +255,29 @@ mod tests {
 
     #[test]
     fn a_session_is_bounded() {
-        let mut session = Session::new(Frozen::default());
+        let mut session = DisclosureSession::new(FrozenInputs::default());
         for n in 0..MAX_KEPT {
             assert_eq!(
                 session.activate(active(&n.to_string(), "d", &[])),
-                Activating::New
+                ActivateOutcome::New
             );
         }
-        assert_eq!(session.activate(active("more", "d", &[])), Activating::Full);
+        assert_eq!(
+            session.activate(active("more", "d", &[])),
+            ActivateOutcome::Full
+        );
         assert_eq!(
             session.activate(active("7", "other", &[])),
-            Activating::Changed
+            ActivateOutcome::Changed
         );
         assert_eq!(session.active().len(), MAX_KEPT);
     }
 
     #[test]
     fn a_fault_is_an_error_and_says_which() {
-        let good = Session::new(Frozen::default()).print().unwrap();
+        let good = DisclosureSession::new(FrozenInputs::default())
+            .print()
+            .unwrap();
         let many = vec!["\"k\""; MAX_KEPT + 1].join(",");
         for (text, version) in [
             (String::new(), None),
@@ -288,7 +293,7 @@ mod tests {
             ("{\"version\": 9, \"anything\": true}".to_owned(), Some(9)),
             ("[".repeat(100_000), None),
         ] {
-            let fault = Session::parse(&text).unwrap_err();
+            let fault = DisclosureSession::parse(&text).unwrap_err();
             let found = match fault {
                 SessionFault::Version(version) => Some(version),
                 SessionFault::Damaged(_) => None,
@@ -307,14 +312,14 @@ mod tests {
             names in prop::option::of(prop::collection::vec(".{0,9}", 0..4)),
             catalog in prop::option::of("[0-9a-f]{8}"),
         ) {
-            let mut session = Session::new(Frozen { pinned, usage, names });
+            let mut session = DisclosureSession::new(FrozenInputs { pinned, usage, names });
             session.expanded = expanded;
             session.catalog = catalog;
             for (address, digest, arguments, by_person) in given {
-                session.activate(Active { address, digest, arguments, by_person });
+                session.activate(ActiveSkill { address, digest, arguments, by_person });
             }
             let text = session.print().unwrap();
-            prop_assert_eq!(Session::parse(&text), Ok(session));
+            prop_assert_eq!(DisclosureSession::parse(&text), Ok(session));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Finds the node that a typed query means, and decides if the caller may have it.
 
-use super::node::{Group, Node};
-use crate::address::{self, Answer};
+use super::node::{DisclosureNode, SkillGroup};
+use crate::address::{self, AddressMatch};
 use crate::catalog::shown_name;
 use crate::snapshot::{Skill, Snapshot};
 
 /// The caller that asks for a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum SkillCaller {
     /// A model, by name, id or address.
     Model,
     /// A person, as `/name`.
@@ -16,22 +16,22 @@ pub enum Caller {
 
 /// A node that was asked for, with the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct DisclosureTarget {
     /// The skill or group.
-    pub node: Node,
+    pub node: DisclosureNode,
     /// The caller that asks for it.
-    pub caller: Caller,
+    pub caller: SkillCaller,
 }
 
 /// The reason why nothing is given. Indexes are into the snapshot's skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DisclosureRefusal {
     /// No skill or group has this name; the names are spelled nearly so.
     Unknown(Vec<String>),
     /// Several skills have this name.
     Several(Vec<usize>),
     /// Groups of several roots have this name.
-    SeveralGroups(Vec<Group>),
+    SeveralGroups(Vec<SkillGroup>),
     /// It is not usable; its reasons say why.
     NotUsable(usize),
     /// Another skill of its name is used, so it is given only by its address.
@@ -45,46 +45,54 @@ pub enum Refusal {
 /// Finds a node by its query: a name, an id, an address, a group, or `/name` from a person.
 ///
 /// A skill goes before a group of the same path, unless the path ends in a slash.
-pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
+pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<DisclosureTarget, DisclosureRefusal> {
     let (caller, query) = match typed.strip_prefix('/') {
-        Some(name) => (Caller::Person, name),
-        None => (Caller::Model, typed),
+        Some(name) => (SkillCaller::Person, name),
+        None => (SkillCaller::Model, typed),
     };
     let at = match address::find(snapshot, query) {
-        Answer::One(at) => at,
-        Answer::Several(all) => return Err(Refusal::Several(all)),
-        Answer::None(..) => return group(snapshot, caller, query),
+        AddressMatch::One(at) => at,
+        AddressMatch::Several(all) => return Err(DisclosureRefusal::Several(all)),
+        AddressMatch::None(..) => return group(snapshot, caller, query),
     };
     let Some(skill) = snapshot.skills.get(at) else {
-        return Err(Refusal::Unknown(Vec::new()));
+        return Err(DisclosureRefusal::Unknown(Vec::new()));
     };
     if !skill.state.is_usable() {
-        return Err(Refusal::NotUsable(at));
+        return Err(DisclosureRefusal::NotUsable(at));
     }
     if !snapshot.entries().is_given(skill, query) {
-        return Err(Refusal::Shadowed(at));
+        return Err(DisclosureRefusal::Shadowed(at));
     }
     match caller {
-        Caller::Model if !skill.content.flags().model_invocable => Err(Refusal::ForPeople(at)),
-        Caller::Person if !skill.content.flags().user_invocable => Err(Refusal::ForModels(at)),
-        _ => Ok(Target {
-            node: Node::Skill(at),
+        SkillCaller::Model if !skill.content.flags().model_invocable => {
+            Err(DisclosureRefusal::ForPeople(at))
+        }
+        SkillCaller::Person if !skill.content.flags().user_invocable => {
+            Err(DisclosureRefusal::ForModels(at))
+        }
+        _ => Ok(DisclosureTarget {
+            node: DisclosureNode::Skill(at),
             caller,
         }),
     }
 }
 
 /// Finds a group by its key, its name or its whole path; people call skills, not groups.
-fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Refusal> {
+fn group(
+    snapshot: &Snapshot,
+    caller: SkillCaller,
+    query: &str,
+) -> Result<DisclosureTarget, DisclosureRefusal> {
     let all = match caller {
-        Caller::Model => Group::all(snapshot),
-        Caller::Person => Vec::new(),
+        SkillCaller::Model => SkillGroup::all(snapshot),
+        SkillCaller::Person => Vec::new(),
     };
     let name = format!("{}/", query.strip_suffix('/').unwrap_or(query));
     let is_cut = name.ends_with("…/");
-    let shown = |group: &Group| format!("{}/", shown_name(group.name.trim_end_matches('/')));
+    let shown = |group: &SkillGroup| format!("{}/", shown_name(group.name.trim_end_matches('/')));
     let by_key = all.iter().find(|group| group.key == query);
-    let found: Vec<&Group> = match by_key {
+    let found: Vec<&SkillGroup> = match by_key {
         Some(group) => vec![group],
         None => all
             .iter()
@@ -96,22 +104,29 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
             .collect(),
     };
     match found.as_slice() {
-        [] => Err(Refusal::Unknown(near(snapshot, caller, &all, query))),
-        [one] => Ok(Target {
-            node: Node::Group((*one).clone()),
+        [] => Err(DisclosureRefusal::Unknown(near(
+            snapshot, caller, &all, query,
+        ))),
+        [one] => Ok(DisclosureTarget {
+            node: DisclosureNode::Group((*one).clone()),
             caller,
         }),
-        several => Err(Refusal::SeveralGroups(
+        several => Err(DisclosureRefusal::SeveralGroups(
             several.iter().map(|group| (*group).clone()).collect(),
         )),
     }
 }
 
 /// Returns near names among those that this caller may have: a model does not see skills kept for people.
-fn near(snapshot: &Snapshot, caller: Caller, groups: &[Group], query: &str) -> Vec<String> {
+fn near(
+    snapshot: &Snapshot,
+    caller: SkillCaller,
+    groups: &[SkillGroup],
+    query: &str,
+) -> Vec<String> {
     let open_to = |skill: &&Skill| match caller {
-        Caller::Model => skill.content.flags().model_invocable,
-        Caller::Person => skill.content.flags().user_invocable,
+        SkillCaller::Model => skill.content.flags().model_invocable,
+        SkillCaller::Person => skill.content.flags().user_invocable,
     };
     let skills = snapshot.skills.iter().filter(open_to);
     let names = skills

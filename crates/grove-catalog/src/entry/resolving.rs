@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use grove_spec::Diagnostic;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use super::Entry;
 use super::same_name::apply_rank;
@@ -12,15 +12,13 @@ use crate::digest::{Digest, append_field};
 use crate::hosts::SameNameRule;
 use crate::rank;
 use crate::root::Root;
-use crate::state::{Reason, State};
-use crate::trust::{self, Trust};
+use crate::state::{EntryState, StateReason};
+use crate::trust::{self, RootTrust};
 
 /// A file that was found in a root, before anything is decided about it.
-pub(crate) trait FoundFile {
-    /// Index of its root.
+pub(crate) trait Candidate {
     fn root(&self) -> usize;
 
-    /// Puts it into the root of another index.
     fn set_root(&mut self, root: usize);
 
     /// The order of two files of one root.
@@ -34,7 +32,6 @@ pub(crate) trait FoundFile {
         None
     }
 
-    /// Returns true if a link leads to it.
     fn through_link(&self) -> bool {
         false
     }
@@ -43,7 +40,6 @@ pub(crate) trait FoundFile {
 /// The rules that choose among several entries of a name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameRules {
-    /// The treatment of equal names.
     pub(crate) same_name: SameNameRule,
     /// Set if a file that Grove wrote for a host gives way to its source, wherever the two are.
     pub(crate) sources_first: bool,
@@ -57,7 +53,7 @@ pub(crate) struct Unranked<E> {
 
 impl<E: Entry> Unranked<E> {
     /// Judges each file by itself. A file that is reached by several paths is one entry, at the best usable place.
-    pub(crate) fn new<F: FoundFile>(
+    pub(crate) fn new<F: Candidate>(
         mut roots: Vec<Root>,
         mut files: Vec<F>,
         mut judge: impl FnMut(&[Root], F) -> E,
@@ -75,32 +71,30 @@ impl<E: Entry> Unranked<E> {
         change(&mut self.all, &self.roots);
     }
 
-    /// Chooses one among those of each name.
     pub(crate) fn rank(mut self, rules: NameRules) -> (Vec<Root>, Vec<E>) {
         apply_rank(&mut self.all, &self.roots, rules);
         (self.roots, self.all)
     }
 }
 
-/// Returns the state of a file with errors.
 pub(crate) fn invalid<'a>(
     findings: impl IntoIterator<Item = &'a Diagnostic>,
-) -> Option<(State, Vec<Reason>)> {
+) -> Option<(EntryState, Vec<StateReason>)> {
     let errors = findings.into_iter().filter(|finding| finding.is_error());
-    let reasons: Vec<Reason> = errors
-        .map(|error| Reason::new(error.code.as_str(), &*error.message, error.help_text()))
+    let reasons: Vec<StateReason> = errors
+        .map(|error| StateReason::new(error.code.as_str(), &*error.message, error.help_text()))
         .collect();
-    (!reasons.is_empty()).then_some((State::Invalid, reasons))
+    (!reasons.is_empty()).then_some((EntryState::Invalid, reasons))
 }
 
 /// Returns the state of an entry that may not be used before a person has reviewed it. Each of its files was pinned by
 /// itself, so that the reason names the file that changed.
 pub(crate) fn untrusted<P: AsRef<str>, D: Borrow<Digest>>(
     root: &Root,
-    kind: Kind,
+    kind: EntryKind,
     files: impl IntoIterator<Item = (P, Option<D>)>,
-) -> Option<(State, Vec<Reason>)> {
-    if root.trust == Trust::Trusted {
+) -> Option<(EntryState, Vec<StateReason>)> {
+    if root.trust == RootTrust::Trusted {
         return None;
     }
     let (state, reason) = files.into_iter().find_map(|(path, digest)| {
@@ -135,7 +129,7 @@ pub(crate) fn digest_fields<E: Entry>(roots: &[Root], all: &[E]) -> Vec<u8> {
 }
 
 /// Puts the strongest root first and files in the order of roots.
-fn sort_by_strength<F: FoundFile>(roots: &mut Vec<Root>, files: &mut [F]) {
+fn sort_by_strength<F: Candidate>(roots: &mut Vec<Root>, files: &mut [F]) {
     let mut sorted: Vec<(usize, Root)> = std::mem::take(roots).into_iter().enumerate().collect();
     sorted.sort_by(|(_, a), (_, b)| rank::stronger_first(a, b));
     let mut place = vec![0; sorted.len()];
@@ -162,7 +156,7 @@ fn sort_by_strength<F: FoundFile>(roots: &mut Vec<Root>, files: &mut [F]) {
 /// Indexes of files that are one file; the flag is set if a link leads to that path.
 type PathsToOneFile = Vec<Vec<(usize, bool)>>;
 
-fn paths_to_one_file<F: FoundFile>(files: &[F]) -> PathsToOneFile {
+fn paths_to_one_file<F: Candidate>(files: &[F]) -> PathsToOneFile {
     // Comparing inode numbers alone is much cheaper, and shows in the usual case that no file is met twice.
     let inodes = files.iter().filter_map(|file| Some(file.file()?.1));
     let mut inodes: Vec<u64> = inodes.collect();

@@ -8,7 +8,7 @@ use super::{Entries, Entry};
 use crate::hosts::SameNameRule;
 use crate::identity::{collision_key, name_key};
 use crate::root::Root;
-use crate::state::{Reason, State};
+use crate::state::{EntryState, StateReason};
 
 /// Ranks entries of one name, and adds findings about collisions.
 pub(crate) fn apply_rank<E: Entry>(all: &mut [E], roots: &[Root], rules: NameRules) {
@@ -34,7 +34,7 @@ pub(crate) fn apply_rank<E: Entry>(all: &mut [E], roots: &[Root], rules: NameRul
 fn strength<E: Entry>(all: &[E], roots: &[Root], at: usize) -> impl Ord + use<E> {
     let entry = all.get(at);
     let root = entry.and_then(|entry| roots.get(entry.root()));
-    let scope = root.map(|root| (root.standing.step, root.standing.distance));
+    let scope = root.map(|root| (root.rank.step, root.rank.distance));
     (scope, entry.map(Entry::strength), at)
 }
 
@@ -49,7 +49,7 @@ fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules:
         .copied()
         .filter(|at| all.get(*at).is_some_and(|entry| !gives_way(entry)))
         .collect();
-    let mut losers: Vec<(usize, usize, Option<Reason>)> = Vec::new();
+    let mut losers: Vec<(usize, usize, Option<StateReason>)> = Vec::new();
     for &at in members {
         let Some(entry) = all.get(at) else {
             continue;
@@ -74,7 +74,7 @@ fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules:
         let reason = is_usable.then(|| {
             let (address, own) = (entries.address(winning), entries.address(entry));
             let fix = format!("use it as `{own}`, or rename one of the two");
-            Reason::new("shadowed", format!("shadowed by `{address}`"), fix)
+            StateReason::new("shadowed", format!("shadowed by `{address}`"), fix)
         });
         losers.push((at, winner, reason));
     }
@@ -85,7 +85,7 @@ fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules:
         let verdict = entry.verdict_mut();
         *verdict.stand_in = Some(winner);
         if let Some(reason) = reason {
-            *verdict.state = State::Shadowed;
+            *verdict.state = EntryState::Shadowed;
             *verdict.reasons = vec![reason];
         }
     }

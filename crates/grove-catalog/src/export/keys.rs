@@ -1,28 +1,28 @@
 //! An agent's keys, translated for another host.
 
-use grove_spec::agent::fields::{Exported, FieldRow};
+use grove_spec::agent::fields::{FieldExport, FieldRow};
 use grove_spec::agent::formats::restriction;
-use grove_spec::agent::{Format, SkillInjection, print};
-use grove_spec::yaml::Entry;
+use grove_spec::agent::{AgentFormat, SkillInjection, print};
+use grove_spec::yaml::YamlEntry;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use super::{Job, Source, models};
+use super::{ExportJob, ExportSource, models};
 
 /// Returns the keys for the host's file, and adds findings about those that have no place in it.
 pub(super) fn translate(
-    job: &Job<'_>,
-    source: &Source<'_>,
+    job: &ExportJob<'_>,
+    source: &ExportSource<'_>,
     name: &str,
     skills: &[String],
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Entry> {
-    let mut writer = Writer {
+) -> Vec<YamlEntry> {
+    let mut writer = KeyWriter {
         job,
         source,
         diagnostics,
         entries: Vec::new(),
     };
-    if job.rules.export.format == Format::Native {
+    if job.rules.export.format == AgentFormat::Native {
         writer.native(skills);
         return writer.entries;
     }
@@ -39,7 +39,7 @@ pub(super) fn translate(
     }
     let mut known = source.agent.clone();
     let unknown = std::mem::take(&mut known.unknown);
-    let (first, rest): (Vec<Entry>, Vec<Entry>) = print::entries(&known)
+    let (first, rest): (Vec<YamlEntry>, Vec<YamlEntry>) = print::entries(&known)
         .into_iter()
         .partition(|entry| entry.key == "description");
     writer.entries.extend(first);
@@ -53,14 +53,14 @@ pub(super) fn translate(
     writer.entries
 }
 
-pub(super) struct Writer<'a, 'b> {
-    pub(super) job: &'a Job<'a>,
-    pub(super) source: &'a Source<'a>,
+pub(super) struct KeyWriter<'a, 'b> {
+    pub(super) job: &'a ExportJob<'a>,
+    pub(super) source: &'a ExportSource<'a>,
     pub(super) diagnostics: &'b mut Vec<Diagnostic>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<YamlEntry>,
 }
 
-impl Writer<'_, '_> {
+impl KeyWriter<'_, '_> {
     /// Writes Grove's own format: everything as it is, except for names that come from other hosts.
     fn native(&mut self, skills: &[String]) {
         let mut agent = self.source.agent.clone();
@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
         self.entries = print::entries(&agent);
     }
 
-    fn key(&mut self, entry: &Entry, skills: &[String]) {
+    fn key(&mut self, entry: &YamlEntry, skills: &[String]) {
         let export = &self.job.rules.export;
         match &*entry.key {
             // The name is written already, with its package, and so are the tools.
@@ -120,7 +120,7 @@ impl Writer<'_, '_> {
             "turnBudget" if export.turns.is_some() => self.turns(),
             key => {
                 let row = FieldRow::of_file(key);
-                let is_missed = row.is_none_or(|row| row.exported != Exported::OfGrove);
+                let is_missed = row.is_none_or(|row| row.exported != FieldExport::OfGrove);
                 let severity = if is_missed {
                     Severity::Warning
                 } else {
@@ -132,7 +132,7 @@ impl Writer<'_, '_> {
     }
 
     /// Writes a key that Grove does not know: it is the host's own if the file was written for that host.
-    fn other(&mut self, entry: Entry) {
+    fn other(&mut self, entry: YamlEntry) {
         if self.is_theirs() {
             let Some(entry) = self.shrunk(entry) else {
                 return;
@@ -143,7 +143,7 @@ impl Writer<'_, '_> {
             }
         } else if restriction::of(&entry, self.source.format).is_none() {
             let message = self.no_counterpart(&entry.key);
-            self.say(message, Severity::Info, Some(entry.position));
+            self.add_finding(message, Severity::Info, Some(entry.position));
         }
     }
 
@@ -169,7 +169,7 @@ impl Writer<'_, '_> {
             "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
             self.source.name, self.job.title
         );
-        self.say(message, Severity::Info, self.source.place("skillPath"));
+        self.add_finding(message, Severity::Info, self.source.place("skillPath"));
     }
 
     fn thinking(&mut self) {
@@ -194,14 +194,19 @@ impl Writer<'_, '_> {
     fn left_out(&mut self, what: &str, severity: Severity) {
         let message = self.no_counterpart(what);
         let key = what.split([':', '.']).next().unwrap_or(what);
-        self.say(message, severity, self.source.place(key));
+        self.add_finding(message, severity, self.source.place(key));
     }
 
     /// Adds a finding about a key, in the file of the agent if that is where the key stands.
-    pub(super) fn say(&mut self, message: String, severity: Severity, at: Option<Position>) {
+    pub(super) fn add_finding(
+        &mut self,
+        message: String,
+        severity: Severity,
+        at: Option<Position>,
+    ) {
         let finding = Diagnostic::new(Code::ExportUnmapped, message).with_severity(severity);
         // Keys of a role that settings declare may be in another file than the settings.
-        let place = at.filter(|_| self.source.format != Format::CodexConfig);
+        let place = at.filter(|_| self.source.format != AgentFormat::CodexConfig);
         self.diagnostics.push(match place {
             Some(place) => finding.at(place),
             None => finding,

@@ -13,7 +13,7 @@ mod tools;
 
 use std::path::Path;
 
-use grove_spec::agent::{self, Format, SkillInjection, print, prompt_text};
+use grove_spec::agent::{self, AgentFormat, SkillInjection, print, prompt_text};
 use grove_spec::text::{escape_xml, one_line};
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, generated};
@@ -30,7 +30,7 @@ pub(crate) use tools::own_names;
 
 /// The target of an export, with its options.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub struct ExportJob<'a> {
     /// The title of the host, for people.
     pub title: &'a str,
     /// The rules of the host.
@@ -43,16 +43,16 @@ pub struct Job<'a> {
 
 /// An agent that is exported.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct ExportSource<'a> {
     /// The name of the agent.
     pub name: &'a str,
     /// Its address, which the written file names as its source; none for an agent that is made for the host alone,
     /// whose file then belongs to the owner.
     pub address: Option<&'a str>,
     /// The fields of the agent.
-    pub agent: &'a agent::Agent,
+    pub agent: &'a agent::AgentFile,
     /// The format of its file.
-    pub format: Format,
+    pub format: AgentFormat,
     /// Set if it came with a package, and so may not grant itself anything.
     pub is_packaged: bool,
     /// The positions of the keys in its file, by Grove's names for them.
@@ -60,10 +60,10 @@ pub struct Source<'a> {
     /// The agent's own text.
     pub body: &'a str,
     /// The skills it has, in the order in which it names them.
-    pub skills: &'a [Named<'a>],
+    pub skills: &'a [AgentSkill<'a>],
 }
 
-impl Source<'_> {
+impl ExportSource<'_> {
     /// Returns the position of a key, or of one with the same meaning.
     fn place(&self, key: &str) -> Option<Position> {
         let mut places = self.places.iter();
@@ -80,7 +80,7 @@ impl Source<'_> {
 
 /// A skill that an agent has.
 #[derive(Debug, Clone)]
-pub struct Named<'a> {
+pub struct AgentSkill<'a> {
     /// The skill in the snapshot.
     pub skill: &'a Skill,
     /// Its name at the host, which is its folder's name too.
@@ -88,12 +88,12 @@ pub struct Named<'a> {
     /// The body of its file.
     pub body: &'a str,
     /// The skills right below it.
-    pub children: Vec<Child<'a>>,
+    pub children: Vec<ChildSkill<'a>>,
 }
 
 /// A skill below another one, with its name at the host and its description.
 #[derive(Debug, Clone, Copy)]
-pub struct Child<'a> {
+pub struct ChildSkill<'a> {
     /// Its name, which is its folder's name too.
     pub name: &'a str,
     /// The description, as the parent's text shows it.
@@ -102,7 +102,7 @@ pub struct Child<'a> {
 
 /// A file for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct HostFile {
     /// Its path below the folder that is exported to.
     pub path: String,
     /// The text that it holds.
@@ -111,7 +111,7 @@ pub struct File {
 
 /// Returns the name under which a host has an agent or a skill: letters, digits, `-` and `_`.
 pub fn host_name(rules: &AgentRules, name: &str) -> String {
-    if rules.export.format == Format::Native {
+    if rules.export.format == AgentFormat::Native {
         return name.to_owned();
     }
     let kept = |c: char| match c {
@@ -139,14 +139,14 @@ pub fn skill_folder(name: &str) -> Option<String> {
 }
 
 /// Returns the file of an agent, with findings about what could not be written into it.
-pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
+pub fn agent(job: &ExportJob<'_>, source: &ExportSource<'_>) -> (HostFile, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let export = &job.rules.export;
     let name = host_name(job.rules, source.name);
     // For `skills`, a host with another format always reads the whole text.
     let by_host = export.preload == Preload::Skills
         && !job.inline
-        && (!source.is_light() || export.format == Format::Native);
+        && (!source.is_light() || export.format == AgentFormat::Native);
     let body = body(job, source, by_host, &mut diagnostics);
     let skills: Vec<String> = if by_host {
         let names = source.skills.iter().map(|named| named.name.to_owned());
@@ -165,7 +165,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
     let mark = source.address.map(generated::mark);
     let text = match export.format {
-        Format::Codex => toml::role(&entries, mark.as_deref(), &body),
+        AgentFormat::Codex => toml::role(&entries, mark.as_deref(), &body),
         _ => print::markdown(&entries, mark.as_deref(), &body),
     };
     let length = body.chars().count();
@@ -177,13 +177,13 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
         diagnostics.push(Diagnostic::new(Code::ExportBudget, message));
     }
     let path = format!("{}/{name}{}", export.agents, export.ending);
-    (File { path, text }, diagnostics)
+    (HostFile { path, text }, diagnostics)
 }
 
 /// Returns the agent's prompt: its skills' text if the host does not add it, then its own.
 fn body(
-    job: &Job<'_>,
-    source: &Source<'_>,
+    job: &ExportJob<'_>,
+    source: &ExportSource<'_>,
     by_host: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> String {
@@ -214,7 +214,7 @@ fn body(
 }
 
 /// Returns a skill's text in its boundary, with its folder as it is in the project.
-fn inlined(job: &Job<'_>, named: &Named<'_>) -> Option<String> {
+fn inlined(job: &ExportJob<'_>, named: &AgentSkill<'_>) -> Option<String> {
     let folder = format!("{}/{}", job.rules.export.skills, named.name);
     let body = body_for_prompt(named.skill, Path::new(&folder), named.body).ok()?;
     let mut text = format!(
@@ -230,7 +230,7 @@ fn inlined(job: &Job<'_>, named: &Named<'_>) -> Option<String> {
 }
 
 /// Returns the list of skills for an agent that reads them itself.
-fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
+fn listing(job: &ExportJob<'_>, skills: &[AgentSkill<'_>]) -> Option<String> {
     if skills.is_empty() {
         return None;
     }
@@ -248,7 +248,7 @@ fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
 }
 
 /// Returns a skill's file with the mark, and the paths of the skills below it, as no host follows a tree by itself.
-pub fn skill_text(source: &str, address: &str, children: &[Child<'_>]) -> Option<String> {
+pub fn skill_text(source: &str, address: &str, children: &[ChildSkill<'_>]) -> Option<String> {
     let mut text = generated::marked(source, address)?;
     if children.is_empty() {
         return Some(text);
@@ -261,7 +261,7 @@ pub fn skill_text(source: &str, address: &str, children: &[Child<'_>]) -> Option
     Some(text)
 }
 
-fn child_lines(folder: &str, children: &[Child<'_>]) -> String {
+fn child_lines(folder: &str, children: &[ChildSkill<'_>]) -> String {
     let mut lines = String::new();
     for child in children {
         let about = child.description.map(one_line).unwrap_or_default();

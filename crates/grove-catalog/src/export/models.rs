@@ -1,11 +1,10 @@
 //! Models, translated to the names of another host.
 
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 
 use crate::hosts::ExportRules;
 
-/// Returns a model as a host writes it, if the host has it.
-pub(super) fn translate(model: &str, from: Format, to: &ExportRules) -> Option<String> {
+pub(super) fn translate(model: &str, from: AgentFormat, to: &ExportRules) -> Option<String> {
     let Some(models) = &to.models else {
         return Some(model.to_owned());
     };
@@ -34,29 +33,29 @@ mod tests {
         for (model, from, host, expected) in [
             (
                 "anthropic/claude-x",
-                Format::Native,
+                AgentFormat::Native,
                 "claude",
                 Some("claude-x"),
             ),
-            ("sonnet", Format::Native, "claude", Some("sonnet")),
-            ("openai/gpt-5", Format::Native, "claude", None),
-            ("openai/gpt-5", Format::Native, "codex", Some("gpt-5")),
+            ("sonnet", AgentFormat::Native, "claude", Some("sonnet")),
+            ("openai/gpt-5", AgentFormat::Native, "claude", None),
+            ("openai/gpt-5", AgentFormat::Native, "codex", Some("gpt-5")),
             (
                 "openai/gpt-5",
-                Format::Native,
+                AgentFormat::Native,
                 "opencode",
                 Some("openai/gpt-5"),
             ),
-            ("gpt-5", Format::Native, "opencode", None),
-            ("gpt-5", Format::Native, "copilot", None),
-            ("gpt-5", Format::Copilot, "copilot", Some("gpt-5")),
+            ("gpt-5", AgentFormat::Native, "opencode", None),
+            ("gpt-5", AgentFormat::Native, "copilot", None),
+            ("gpt-5", AgentFormat::Copilot, "copilot", Some("gpt-5")),
             (
                 "google/gemini-3",
-                Format::Native,
+                AgentFormat::Native,
                 "gemini",
                 Some("gemini-3"),
             ),
-            ("whatever", Format::Native, "pi", Some("whatever")),
+            ("whatever", AgentFormat::Native, "pi", Some("whatever")),
         ] {
             let rules = AgentRules::by_name(host).unwrap().export;
             assert_eq!(

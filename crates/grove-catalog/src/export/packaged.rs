@@ -3,25 +3,24 @@
 //! A host lets the files in its own folders do more than a plugin, because it takes them for the owner's. A copy there
 //! must not have more powers than its package had.
 
-use grove_spec::agent::formats::granting::{self, Shrunk};
+use grove_spec::agent::formats::granting::{self, ReducedKey};
 use grove_spec::skill::{self, print};
 use grove_spec::text::one_line;
-use grove_spec::yaml::Entry;
+use grove_spec::yaml::YamlEntry;
 use grove_spec::{Code, Diagnostic};
 
-use super::keys::Writer;
+use super::keys::KeyWriter;
 use super::powers::quoted;
 
-impl Writer<'_, '_> {
-    /// Returns a key of the host's own as it may be written.
-    pub(super) fn shrunk(&mut self, entry: Entry) -> Option<Entry> {
+impl KeyWriter<'_, '_> {
+    pub(super) fn shrunk(&mut self, entry: YamlEntry) -> Option<YamlEntry> {
         if !self.source.is_packaged {
             return Some(entry);
         }
         let (left, what) = match granting::without(&entry, self.source.format) {
-            Shrunk::Harmless => return Some(entry),
-            Shrunk::Partly(left) => (Some(left), "what it allows was left out"),
-            Shrunk::Gone => (None, "was left out"),
+            ReducedKey::Harmless => return Some(entry),
+            ReducedKey::Partly(left) => (Some(left), "what it allows was left out"),
+            ReducedKey::Gone => (None, "was left out"),
         };
         let message = format!(
             "`{}` of agent `{}`, which came with a package, {what}: in the folders of {} it would be in force as \
@@ -75,7 +74,7 @@ pub fn packaged_skill(name: &str, source: &str) -> (String, Vec<Diagnostic>) {
 }
 
 /// Returns the text of a skill as it was parsed: the strictest reading stands for what could not be read.
-pub fn printed_skill(parsed: &skill::Parsed, source: &str) -> String {
+pub fn printed_skill(parsed: &skill::ParsedSkill, source: &str) -> String {
     let body = source.get(parsed.body_offset..).unwrap_or_default();
     print::print(&parsed.skill, body)
 }

@@ -5,20 +5,19 @@
 
 use std::collections::BTreeSet;
 
-use grove_spec::agent::formats::restriction::{self, Denied};
-use grove_spec::agent::{Format, print};
-use grove_spec::yaml::Entry;
+use grove_spec::agent::formats::restriction::{self, DeniedTools};
+use grove_spec::agent::{AgentFormat, print};
+use grove_spec::yaml::YamlEntry;
 use grove_spec::{Position, Severity};
 
-use super::keys::Writer;
-use super::tools::{self, Vocabulary};
+use super::keys::KeyWriter;
+use super::tools::{self, ToolNames};
 
 /// Tools with which an agent changes something.
 pub(crate) const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
-/// The powers of an agent.
-struct Powers {
-    vocabulary: Vocabulary,
+struct AgentPowers {
+    vocabulary: ToolNames,
     /// The tools that it has, by the names of its own file; none for the usual ones.
     allowed: Option<Vec<String>>,
     /// Tools that it must not have, by Grove's names.
@@ -29,19 +28,18 @@ struct Powers {
     tools: Option<Position>,
 }
 
-impl Writer<'_, '_> {
-    /// Writes the keys for the agent's powers.
+impl KeyWriter<'_, '_> {
     pub(super) fn powers(&mut self) {
         let powers = self.own_powers();
         let format = self.job.rules.export.format;
         if let Some(own) = &powers.allowed {
-            if format == Format::Codex {
+            if format == AgentFormat::Codex {
                 return self.sandbox(&powers, own);
             }
             let names = self.translated(&powers, own);
             return self.entries.push(match format {
-                Format::Claude => print::commas("tools", &names),
-                Format::Opencode => {
+                AgentFormat::Claude => print::commas("tools", &names),
+                AgentFormat::Opencode => {
                     let off = [("*".to_owned(), false)];
                     let on = names.into_iter().map(|name| (name, true));
                     let switches: Vec<(String, bool)> = off.into_iter().chain(on).collect();
@@ -54,19 +52,19 @@ impl Writer<'_, '_> {
             return;
         }
         match format {
-            Format::Claude => {
+            AgentFormat::Claude => {
                 let names = self.denied_names(&powers);
                 self.entries.push(print::commas("disallowedTools", &names));
             }
-            Format::Opencode => {
+            AgentFormat::Opencode => {
                 self.one_switch_for_editing(&powers);
                 let names = self.denied_names(&powers).into_iter();
                 let off: Vec<(String, bool)> = names.map(|name| (name, false)).collect();
                 self.entries.push(print::switches("tools", &off));
             }
-            Format::Codex => self.denied_by_sandbox(&powers),
+            AgentFormat::Codex => self.denied_by_sandbox(&powers),
             _ => {
-                let left = self.those_left(&powers);
+                let left = self.remaining_tools(&powers);
                 self.entries.push(print::list("tools", &left));
             }
         }
@@ -78,14 +76,14 @@ impl Writer<'_, '_> {
         match &powers.allowed {
             Some(own) => Some(self.translated(&powers, own)),
             None if powers.denied.is_empty() => None,
-            None => Some(self.those_left(&powers)),
+            None => Some(self.remaining_tools(&powers)),
         }
     }
 
     /// Returns the powers that the agent's own file gives. The host that it was written for gets the keys instead.
-    fn own_powers(&mut self) -> Powers {
-        let mut powers = Powers {
-            vocabulary: Vocabulary::of(self.source.format),
+    fn own_powers(&mut self) -> AgentPowers {
+        let mut powers = AgentPowers {
+            vocabulary: ToolNames::of(self.source.format),
             allowed: self.source.agent.tools.clone(),
             denied: BTreeSet::new(),
             key: None,
@@ -107,26 +105,32 @@ impl Writer<'_, '_> {
         powers
     }
 
-    fn restrict(&mut self, powers: &mut Powers, entry: &Entry, denied: Denied, mut is_whole: bool) {
+    fn restrict(
+        &mut self,
+        powers: &mut AgentPowers,
+        entry: &YamlEntry,
+        denied: DeniedTools,
+        mut is_whole: bool,
+    ) {
         powers
             .key
             .get_or_insert_with(|| (entry.key.to_string(), entry.position));
         let mut stricter = false;
         match denied {
-            Denied::Tools(names) => {
+            DeniedTools::Tools(names) => {
                 for name in names {
                     let own = powers.vocabulary.own(&name).names;
                     is_whole &= !own.is_empty();
                     powers.denied.extend(own);
                 }
             }
-            Denied::Others(names) => match &mut powers.allowed {
+            DeniedTools::Others(names) => match &mut powers.allowed {
                 Some(allowed) => allowed.retain(|tool| names.contains(tool)),
                 none => *none = Some(names),
             },
-            Denied::Changes => {
+            DeniedTools::Changes => {
                 powers.denied.extend(CHANGING.map(str::to_owned));
-                stricter = self.job.rules.export.format != Format::Codex;
+                stricter = self.job.rules.export.format != AgentFormat::Codex;
                 if stricter {
                     // Agents that it calls might change something; a sandbox would hold for them too.
                     powers.denied.insert("subagent".to_owned());
@@ -146,11 +150,11 @@ impl Writer<'_, '_> {
                 "`{key}` restricts agent `{agent}` in a way that {title} cannot be told, or not in full"
             )
         };
-        self.say(message, Severity::Warning, Some(entry.position));
+        self.add_finding(message, Severity::Warning, Some(entry.position));
     }
 
     /// Returns tools by the host's names, with one that reads if the agent has skills to read.
-    fn translated(&mut self, powers: &Powers, own: &[String]) -> Vec<String> {
+    fn translated(&mut self, powers: &AgentPowers, own: &[String]) -> Vec<String> {
         let export = &self.job.rules.export;
         let tools = powers.vocabulary.translate(own, export, &powers.denied);
         self.unmapped_tools(powers, &tools.unmapped);
@@ -160,7 +164,7 @@ impl Writer<'_, '_> {
                 "agent `{}` has no tools in {}: none of those that it names is there",
                 self.source.name, self.job.title
             );
-            self.say(message, Severity::Warning, powers.place());
+            self.add_finding(message, Severity::Warning, powers.place());
         }
         let reading = tools::reading(export);
         let reads = self.source.is_light() && !self.source.skills.is_empty();
@@ -170,26 +174,26 @@ impl Writer<'_, '_> {
         names
     }
 
-    fn denied_names(&mut self, powers: &Powers) -> Vec<String> {
+    fn denied_names(&mut self, powers: &AgentPowers) -> Vec<String> {
         let tools = tools::denied(&powers.denied, &self.job.rules.export);
-        self.still_there(powers, &tools.unmapped);
+        self.warn_still_allowed(powers, &tools.unmapped);
         tools.names
     }
 
     /// `OpenCode` has one permission for every tool that writes into files.
-    fn one_switch_for_editing(&mut self, powers: &Powers) {
+    fn one_switch_for_editing(&mut self, powers: &AgentPowers) {
         let [writes, edits] = ["write", "edit"].map(|tool| powers.denied.contains(tool));
         if writes != edits {
             let message = format!(
                 "{} has one switch for `write` and `edit`, so agent `{}` has neither there",
                 self.job.title, self.source.name
             );
-            self.say(message, Severity::Warning, powers.place());
+            self.add_finding(message, Severity::Warning, powers.place());
         }
     }
 
     /// Returns all tools but the denied ones, for a host that has no list of denied tools.
-    fn those_left(&mut self, powers: &Powers) -> Vec<String> {
+    fn remaining_tools(&mut self, powers: &AgentPowers) -> Vec<String> {
         let left = tools::others(&powers.denied, &self.job.rules.export);
         let message = format!(
             "{} has no list of tools that an agent must not have, so agent `{}` has these alone: {}",
@@ -197,12 +201,12 @@ impl Writer<'_, '_> {
             self.source.name,
             quoted(&left)
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
         left
     }
 
     /// Codex has no list of tools; `sandbox_mode` keeps an agent from changing anything.
-    fn sandbox(&mut self, powers: &Powers, own: &[String]) {
+    fn sandbox(&mut self, powers: &AgentPowers, own: &[String]) {
         let (mut unmapped, mut changes) = (Vec::new(), false);
         for tool in own {
             let names = powers.vocabulary.own(tool).names;
@@ -218,13 +222,13 @@ impl Writer<'_, '_> {
                 "`tools` of agent `{}` has no counterpart in {} and was left out",
                 self.source.name, self.job.title
             );
-            return self.say(message, Severity::Warning, powers.place());
+            return self.add_finding(message, Severity::Warning, powers.place());
         }
         self.read_only(powers, "");
     }
 
     /// Denies tools to Codex, which can only keep an agent from changing anything.
-    fn denied_by_sandbox(&mut self, powers: &Powers) {
+    fn denied_by_sandbox(&mut self, powers: &AgentPowers) {
         let denies = |tool: &str| powers.denied.contains(tool);
         let is_read_only = denies("write") && denies("edit");
         let still_there: Vec<String> = powers
@@ -233,7 +237,7 @@ impl Writer<'_, '_> {
             .filter(|tool| !(is_read_only && CHANGING.contains(&&***tool)))
             .cloned()
             .collect();
-        self.still_there(powers, &still_there);
+        self.warn_still_allowed(powers, &still_there);
         if !is_read_only {
             return;
         }
@@ -246,17 +250,17 @@ impl Writer<'_, '_> {
     }
 
     /// Adds `sandbox_mode` with a warning, as Codex may use the caller's if another agent calls this one.
-    fn read_only(&mut self, powers: &Powers, more: &str) {
+    fn read_only(&mut self, powers: &AgentPowers, more: &str) {
         self.entries.push(print::text("sandbox_mode", "read-only"));
         let message = format!(
             "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`, in whose place \
              {} may use its caller's",
             self.job.title, self.source.name, self.job.title
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 
-    fn unmapped_tools(&mut self, powers: &Powers, unmapped: &[String]) {
+    fn unmapped_tools(&mut self, powers: &AgentPowers, unmapped: &[String]) {
         if unmapped.is_empty() {
             return;
         }
@@ -266,11 +270,11 @@ impl Writer<'_, '_> {
             quoted(unmapped),
             self.source.name
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 
     /// Warns about tools that the agent must not have and that the host cannot deny.
-    fn still_there(&mut self, powers: &Powers, tools: &[String]) {
+    fn warn_still_allowed(&mut self, powers: &AgentPowers, tools: &[String]) {
         if tools.is_empty() {
             return;
         }
@@ -281,11 +285,11 @@ impl Writer<'_, '_> {
             self.source.name,
             self.job.title
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 }
 
-impl Powers {
+impl AgentPowers {
     fn place(&self) -> Option<Position> {
         let key = self.key.as_ref().map(|(_, position)| *position);
         key.or(self.tools)

@@ -6,20 +6,20 @@ const AGENT: &str = "---\nname: reviewer\npackage: team\ndescription: 'Reviews: 
     model: anthropic/claude-x\nthinking: high\noutput: report.md\nfallbackModels: a, b\nown: kept\n---\n\n\
     Review \\ with \"care\".\n";
 
-fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
+fn exported(text: &str, host: &str) -> (HostFile, Vec<Diagnostic>) {
     let rules = AgentRules::by_name(host).unwrap();
     let parsed = agent::parse(text);
-    let job = Job {
+    let job = ExportJob {
         title: "The host",
         rules: &rules,
         inline: false,
         budget: usize::MAX,
     };
-    let source = Source {
+    let source = ExportSource {
         name: "team.reviewer",
         address: Some("reviewer@user:.grove/agents"),
         agent: &parsed.agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         is_packaged: false,
         places: &parsed.places,
         body: parsed.body(text).unwrap(),
@@ -145,7 +145,7 @@ fn what_is_exported_reads_as_the_same_agent_at_the_host() {
         assert_eq!(body, "Review \\ with \"care\".\n", "{host}");
         if host == "pi" {
             let mut agent = agent::parse(AGENT).agent;
-            let place = |entry: &mut grove_spec::yaml::Entry| {
+            let place = |entry: &mut grove_spec::yaml::YamlEntry| {
                 entry.position = grove_spec::Position::new(1, 1);
                 entry.value.position = entry.position;
             };
@@ -177,7 +177,7 @@ fn a_text_over_the_limit_of_a_host_is_said() {
 #[test]
 fn a_branch_leads_to_its_children() {
     let text = "---\nname: office\ndescription: d\n---\nChoose.";
-    let child = |name, description| Child { name, description };
+    let child = |name, description| ChildSkill { name, description };
     let children = [child("sheets", Some("About\nsheets.")), child("mail", None)];
     let made = skill_text(text, "office@user:skills", &children).unwrap();
     assert_eq!(

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use grove_spec::yaml::{Entry, Node, Scalar, Value};
+use grove_spec::yaml::{Scalar, YamlEntry, YamlNode, YamlValue};
 
-/// The key for the agent's text.
 const BODY: &str = "developer_instructions";
 
 /// Returns a file of these keys and this text; `mark` is a comment above them.
-pub(super) fn role(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
+pub(super) fn role(entries: &[YamlEntry], mark: Option<&str>, body: &str) -> String {
     let mut out = mark.map_or_else(String::new, |mark| format!("{mark}\n"));
     plain_keys(&mut out, entries);
     let _ = writeln!(out, "{BODY} = {}", text(body));
@@ -17,17 +16,17 @@ pub(super) fn role(entries: &[Entry], mark: Option<&str>, body: &str) -> String 
 }
 
 /// Writes the keys whose values stand in their lines. They come before every table, which would otherwise own them.
-fn plain_keys(out: &mut String, entries: &[Entry]) {
+fn plain_keys(out: &mut String, entries: &[YamlEntry]) {
     for entry in entries.iter().filter(|entry| !is_table(&entry.value)) {
         let _ = writeln!(out, "{} = {}", key(&entry.key), value(&entry.value));
     }
 }
 
-fn tables(out: &mut String, entries: &[Entry], above: &str) {
+fn tables(out: &mut String, entries: &[YamlEntry], above: &str) {
     for entry in entries {
         let path = format!("{above}{}", key(&entry.key));
         match &entry.value.value {
-            Value::Map(inner) => {
+            YamlValue::Map(inner) => {
                 let has_keys = inner.iter().any(|entry| !is_table(&entry.value));
                 if has_keys || inner.is_empty() {
                     let _ = writeln!(out, "\n[{path}]");
@@ -35,8 +34,8 @@ fn tables(out: &mut String, entries: &[Entry], above: &str) {
                 plain_keys(out, inner);
                 tables(out, inner, &format!("{path}."));
             }
-            Value::List(items) if is_table(&entry.value) => {
-                for inner in items.iter().filter_map(Node::as_map) {
+            YamlValue::List(items) if is_table(&entry.value) => {
+                for inner in items.iter().filter_map(YamlNode::as_map) {
                     let _ = writeln!(out, "\n[[{path}]]");
                     plain_keys(out, inner);
                     tables(out, inner, &format!("{path}."));
@@ -48,23 +47,23 @@ fn tables(out: &mut String, entries: &[Entry], above: &str) {
 }
 
 /// Returns true if a value is a table, or a list of tables and nothing else.
-fn is_table(node: &Node) -> bool {
+fn is_table(node: &YamlNode) -> bool {
     match &node.value {
-        Value::Map(_) => true,
-        Value::List(items) => !items.is_empty() && items.iter().all(|it| it.as_map().is_some()),
-        Value::Text(_) => false,
+        YamlValue::Map(_) => true,
+        YamlValue::List(items) => !items.is_empty() && items.iter().all(|it| it.as_map().is_some()),
+        YamlValue::Text(_) => false,
     }
 }
 
-fn value(node: &Node) -> String {
+fn value(node: &YamlNode) -> String {
     match &node.value {
-        Value::Text(scalar) => word(scalar),
-        Value::List(items) => {
+        YamlValue::Text(scalar) => word(scalar),
+        YamlValue::List(items) => {
             let items: Vec<String> = items.iter().map(value).collect();
             format!("[{}]", items.join(", "))
         }
-        Value::Map(entries) => {
-            let pair = |entry: &Entry| format!("{} = {}", key(&entry.key), value(&entry.value));
+        YamlValue::Map(entries) => {
+            let pair = |entry: &YamlEntry| format!("{} = {}", key(&entry.key), value(&entry.value));
             let pairs: Vec<String> = entries.iter().map(pair).collect();
             format!("{{{}}}", pairs.join(", "))
         }

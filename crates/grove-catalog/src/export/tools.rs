@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::restriction::tool_name;
 
 use crate::hosts::{AgentRules, ExportRules};
@@ -15,12 +15,12 @@ const USUAL: [&str; 7] = ["read", "grep", "find", "ls", "bash", "edit", "write"]
 
 /// Tools by another host's names, and those for which it has none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tools {
+pub(super) struct HostTools {
     pub(super) names: Vec<String>,
     pub(super) unmapped: Vec<String>,
 }
 
-impl Tools {
+impl HostTools {
     fn add(&mut self, name: String) {
         if !self.names.contains(&name) {
             self.names.push(name);
@@ -28,36 +28,34 @@ impl Tools {
     }
 }
 
-/// The names of tools in the files of a format.
-pub(super) struct Vocabulary {
-    format: Format,
+pub(super) struct ToolNames {
+    format: AgentFormat,
     /// None for Grove's own, in which every name stands for itself.
     rules: Option<ExportRules>,
 }
 
 /// Returns Grove's own names for a tool of a format, without any limits on its use.
-pub(crate) fn own_names(tool: &str, format: Format) -> Vec<String> {
-    Vocabulary::of(format).own(tool).names
+pub(crate) fn own_names(tool: &str, format: AgentFormat) -> Vec<String> {
+    ToolNames::of(format).own(tool).names
 }
 
-/// A tool in Grove's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Own {
+pub(super) struct GroveTool {
     /// Several if one tool of the host does the work of several here, and empty if Grove has no such tool.
     pub(super) names: Vec<String>,
     /// Set if all uses of it are meant.
     pub(super) is_whole: bool,
 }
 
-impl Vocabulary {
-    pub(super) fn of(format: Format) -> Self {
+impl ToolNames {
+    pub(super) fn of(format: AgentFormat) -> Self {
         let host = match format {
-            Format::Native => None,
-            Format::Claude => Some("claude"),
-            Format::Copilot => Some("copilot"),
-            Format::Gemini => Some("gemini"),
-            Format::Opencode | Format::OpencodeJson => Some("opencode"),
-            Format::Codex | Format::CodexConfig => Some("codex"),
+            AgentFormat::Native => None,
+            AgentFormat::Claude => Some("claude"),
+            AgentFormat::Copilot => Some("copilot"),
+            AgentFormat::Gemini => Some("gemini"),
+            AgentFormat::Opencode | AgentFormat::OpencodeJson => Some("opencode"),
+            AgentFormat::Codex | AgentFormat::CodexConfig => Some("codex"),
         };
         let rules = host.and_then(AgentRules::by_name);
         Self {
@@ -66,10 +64,9 @@ impl Vocabulary {
         }
     }
 
-    /// Returns Grove's own names for a tool of the format.
-    pub(super) fn own(&self, tool: &str) -> Own {
+    pub(super) fn own(&self, tool: &str) -> GroveTool {
         let Some(rules) = &self.rules else {
-            return Own {
+            return GroveTool {
                 names: vec![tool.to_owned()],
                 is_whole: true,
             };
@@ -83,7 +80,7 @@ impl Vocabulary {
             },
             _ => mcp_server(name, rules).into_iter().collect(),
         });
-        Own {
+        GroveTool {
             names,
             is_whole: name == tool,
         }
@@ -95,9 +92,9 @@ impl Vocabulary {
         tools: &[String],
         to: &ExportRules,
         denied: &BTreeSet<String>,
-    ) -> Tools {
+    ) -> HostTools {
         let taken = taken(denied, to);
-        let mut translated = Tools::default();
+        let mut translated = HostTools::default();
         for tool in tools {
             let own = self.own(tool);
             if own.names.iter().any(|name| denied.contains(name)) {
@@ -126,8 +123,8 @@ impl Vocabulary {
 }
 
 /// Returns all of a host's names for tools that an agent must not have.
-pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
-    let mut tools = Tools::default();
+pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> HostTools {
+    let mut tools = HostTools::default();
     for tool in denied {
         match in_host_names(tool, to) {
             Some(name) => tools.add(name),
@@ -145,12 +142,12 @@ pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
 
 /// Returns a host's tools without those that an agent must not have.
 pub(super) fn others(denied: &BTreeSet<String>, to: &ExportRules) -> Vec<String> {
-    if to.format == Format::Native {
+    if to.format == AgentFormat::Native {
         let left = USUAL.iter().filter(|tool| !denied.contains(**tool));
         return left.map(|tool| (*tool).to_owned()).collect();
     }
     let taken = taken(denied, to);
-    let mut left = Tools::default();
+    let mut left = HostTools::default();
     for name in to.tools.values().filter(|name| !taken.contains(name)) {
         left.add(name.clone());
     }
@@ -165,7 +162,6 @@ fn taken<'a>(denied: &BTreeSet<String>, to: &'a ExportRules) -> BTreeSet<&'a Str
         .collect()
 }
 
-/// Returns a host's tool that reads files.
 pub(super) fn reading(to: &ExportRules) -> String {
     let name = to.tools.get("read");
     name.map_or_else(|| "read".to_owned(), Clone::clone)
@@ -189,7 +185,7 @@ fn is_set(name: &str, rules: &ExportRules) -> bool {
 }
 
 fn in_host_names(tool: &str, to: &ExportRules) -> Option<String> {
-    if to.format == Format::Native {
+    if to.format == AgentFormat::Native {
         return Some(tool.to_owned());
     }
     if let Some(server) = tool.strip_prefix(MCP) {

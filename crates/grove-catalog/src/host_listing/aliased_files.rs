@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::measure::{first_chars, tokens};
-use super::{Draft, Entry, How, Options, Shown, path_text};
-use crate::hosts::{BuiltIn, Host};
-use crate::root::{Root, Source};
+use super::{ListedForm, ListedSkill, ListingDraft, ListingEntry, ListingOptions, path_text};
+use crate::hosts::{BuiltInSkill, Host};
+use crate::root::{Root, RootSource};
 use crate::snapshot::Snapshot;
 
 const ROOTS: &str = "### Skill roots\n";
@@ -22,13 +22,13 @@ const SHARED_FOLDER: &str = ".agents/skills";
 pub(super) fn draft(
     snapshot: &Snapshot,
     host: &Host,
-    mut entries: Vec<Entry>,
-    options: &Options,
-) -> Draft {
+    mut entries: Vec<ListingEntry>,
+    options: &ListingOptions,
+) -> ListingDraft {
     entries.sort_by(|a, b| {
-        let step = |entry: &Entry| {
+        let step = |entry: &ListingEntry| {
             let root = snapshot.roots.get(entry.root);
-            root.map_or(u32::MAX, |root| root.standing.step)
+            root.map_or(u32::MAX, |root| root.rank.step)
         };
         (step(a), &a.name, &a.location).cmp(&(step(b), &b.name, &b.location))
     });
@@ -38,11 +38,11 @@ pub(super) fn draft(
         .listing
         .built_in
         .iter()
-        .map(|skill| Line::of_built_in(skill, &roots));
+        .map(|skill| AliasedEntry::of_built_in(skill, &roots));
     let theirs = entries
         .iter()
-        .map(|entry| Line::of_entry(entry, &roots, longest));
-    let lines: Vec<Line> = own.chain(theirs).collect();
+        .map(|entry| AliasedEntry::of_entry(entry, &roots, longest));
+    let lines: Vec<AliasedEntry> = own.chain(theirs).collect();
     let limit = options.limit(host);
     let shares = share(&lines, limit);
     let used = lines
@@ -66,12 +66,11 @@ pub(super) fn draft(
     } else {
         format!("{ROOTS}{}{SKILLS}{listed}", roots.text())
     };
-    Draft { text, shown, used }
+    ListingDraft { text, shown, used }
 }
 
 /// The roots that entries are below, with their short names.
 struct RootTable {
-    /// Paths in the order of their numbers.
     paths: Vec<PathBuf>,
     /// The numbers by a root's index in the snapshot.
     numbers: BTreeMap<usize, usize>,
@@ -79,7 +78,12 @@ struct RootTable {
 }
 
 impl RootTable {
-    fn new(snapshot: &Snapshot, host: &Host, entries: &[Entry], options: &Options) -> Self {
+    fn new(
+        snapshot: &Snapshot,
+        host: &Host,
+        entries: &[ListingEntry],
+        options: &ListingOptions,
+    ) -> Self {
         let is_used = |index: usize| entries.iter().any(|entry| entry.root == index);
         let mut used: Vec<(usize, &Root)> = snapshot
             .roots
@@ -88,9 +92,9 @@ impl RootTable {
             .filter(|(index, _)| is_used(*index))
             .collect();
         let is_shared =
-            |root: &Root| root.source == Source::Project && root.path.ends_with(SHARED_FOLDER);
+            |root: &Root| root.source == RootSource::Project && root.path.ends_with(SHARED_FOLDER);
         used.sort_by_key(|(_, root)| {
-            let order = root.standing.order;
+            let order = root.rank.order;
             let last = is_shared(root);
             (last, if last { u32::MAX - order } else { order })
         });
@@ -102,7 +106,7 @@ impl RootTable {
         // The program's own folder comes after the user's.
         let own_place = used
             .iter()
-            .position(|(_, root)| is_shared(root) || root.source == Source::Managed)
+            .position(|(_, root)| is_shared(root) || root.source == RootSource::Managed)
             .unwrap_or(used.len());
         for place in 0..=used.len() {
             if place == own_place
@@ -128,7 +132,7 @@ impl RootTable {
         text
     }
 
-    fn short(&self, entry: &Entry) -> String {
+    fn short(&self, entry: &ListingEntry) -> String {
         let number = self.numbers.get(&entry.root);
         let root = number.and_then(|number| Some((number, self.paths.get(*number)?)));
         let below = root.and_then(|(number, path)| {
@@ -143,7 +147,7 @@ impl RootTable {
 type Share = Option<usize>;
 
 /// An entry with the cost of each beginning of its description.
-struct Line {
+struct AliasedEntry {
     name: String,
     file: String,
     description: String,
@@ -155,8 +159,8 @@ struct Line {
     prefix_bytes: Vec<usize>,
 }
 
-impl Line {
-    fn of_entry(entry: &Entry, roots: &RootTable, longest: usize) -> Self {
+impl AliasedEntry {
+    fn of_entry(entry: &ListingEntry, roots: &RootTable, longest: usize) -> Self {
         let words: Vec<&str> = entry.description.split_whitespace().collect();
         let whole = words.join(" ");
         let is_cut = whole.chars().count() > longest;
@@ -173,7 +177,7 @@ impl Line {
         }
     }
 
-    fn of_built_in(skill: &BuiltIn, roots: &RootTable) -> Self {
+    fn of_built_in(skill: &BuiltInSkill, roots: &RootTable) -> Self {
         let number = roots.built_in.unwrap_or_default();
         let file = format!("r{number}/{}/SKILL.md", skill.name);
         let length = |index: usize| if skill.wide.contains(&index) { 3 } else { 1 };
@@ -225,27 +229,26 @@ impl Line {
         };
     }
 
-    fn shown(&self, entry: Entry, share: Share) -> Shown {
+    fn shown(&self, entry: ListingEntry, share: Share) -> ListedSkill {
         let how = match share {
-            None => How::LeftOut,
-            Some(chars) if chars == self.n_chars() && !self.is_cut => How::Full,
-            Some(0) => How::NameOnly,
+            None => ListedForm::LeftOut,
+            Some(chars) if chars == self.n_chars() && !self.is_cut => ListedForm::Full,
+            Some(0) => ListedForm::NameOnly,
             Some(chars) => {
                 // The marks of a cut are not part of the description.
                 let marks = if self.is_cut { CUT.len() } else { 0 };
-                How::Shortened(chars.min(self.n_chars() - marks))
+                ListedForm::Shortened(chars.min(self.n_chars() - marks))
             }
         };
         let description = share.unwrap_or_default();
-        Shown {
+        ListedSkill {
             description,
             ..entry.shown(how)
         }
     }
 }
 
-/// Returns the share of each entry in the budget.
-fn share(lines: &[Line], limit: usize) -> Vec<Share> {
+fn share(lines: &[AliasedEntry], limit: usize) -> Vec<Share> {
     let full: usize = lines
         .iter()
         .map(|line| line.cost(Some(line.n_chars())))
@@ -269,7 +272,7 @@ fn share(lines: &[Line], limit: usize) -> Vec<Share> {
 }
 
 /// Gives each entry one character of description in turn, until no entry can have another.
-fn in_turn(lines: &[Line], mut left: usize) -> Vec<Share> {
+fn in_turn(lines: &[AliasedEntry], mut left: usize) -> Vec<Share> {
     let mut shares = vec![0; lines.len()];
     loop {
         let mut changed = false;

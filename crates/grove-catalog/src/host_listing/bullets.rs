@@ -4,8 +4,8 @@
 //! each keeps its whole description or loses it; before anything was used, the order is that of the list.
 
 use super::measure::{columns, first_units, units};
-use super::{Draft, Entry, How, Options, built_in_beside, collation};
-use crate::hosts::{BuiltIn, Host};
+use super::{ListedForm, ListingDraft, ListingEntry, ListingOptions, built_in_beside, collation};
+use crate::hosts::{BuiltInSkill, Host};
 
 const HEADING: &str = "The following skills are available for use with the Skill tool:\n\n";
 
@@ -13,7 +13,11 @@ const HEADING: &str = "The following skills are available for use with the Skill
 const BULLET: usize = 2;
 const COLON: usize = 2;
 
-pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
+pub(super) fn draft(
+    host: &Host,
+    mut entries: Vec<ListingEntry>,
+    options: &ListingOptions,
+) -> ListingDraft {
     entries.sort_by(|a, b| {
         a.root
             .cmp(&b.root)
@@ -21,9 +25,9 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
     });
     let longest = host.budget.entry_chars.unwrap_or(usize::MAX);
     let built_in = built_in_beside(host, &entries);
-    let lines: Vec<Line> = entries
+    let lines: Vec<BulletEntry> = entries
         .into_iter()
-        .map(|entry| Line::new(entry, longest))
+        .map(|entry| BulletEntry::new(entry, longest))
         .collect();
     let limit = options.limit(host);
     let (kept, used) = keep(&lines, &built_in, limit);
@@ -38,33 +42,33 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
             text.push_str(&line.description);
             line.how
         } else {
-            How::NameOnly
+            ListedForm::NameOnly
         };
         shown.push(line.entry.shown(how));
     }
     if !text.is_empty() {
         text.push('\n');
     }
-    Draft { text, shown, used }
+    ListingDraft { text, shown, used }
 }
 
 /// A skill with its description as it would be shown.
-struct Line {
-    entry: Entry,
+struct BulletEntry {
+    entry: ListingEntry,
     description: String,
-    how: How,
+    how: ListedForm,
     name_cost: usize,
     description_cost: usize,
 }
 
-impl Line {
-    fn new(entry: Entry, longest: usize) -> Self {
+impl BulletEntry {
+    fn new(entry: ListingEntry, longest: usize) -> Self {
         let (description, how) = if units(&entry.description) > longest {
             let kept = first_units(&entry.description, longest.saturating_sub(1));
-            let how = How::Shortened(kept.chars().count());
+            let how = ListedForm::Shortened(kept.chars().count());
             (format!("{kept}…"), how)
         } else {
-            (entry.description.clone(), How::Full)
+            (entry.description.clone(), ListedForm::Full)
         };
         Self {
             name_cost: BULLET + columns(&entry.name),
@@ -77,11 +81,11 @@ impl Line {
 }
 
 /// Decides which descriptions stay, and returns the cost of the list.
-fn keep(lines: &[Line], built_in: &[&BuiltIn], limit: usize) -> (Vec<bool>, usize) {
+fn keep(lines: &[BulletEntry], built_in: &[&BuiltInSkill], limit: usize) -> (Vec<bool>, usize) {
     let all = lines.len() + built_in.len();
     let breaks = all.saturating_sub(1);
     let names: usize = lines.iter().map(|line| line.name_cost).sum();
-    let own = |skill: &&BuiltIn| BULLET + columns(&skill.name);
+    let own = |skill: &&BuiltInSkill| BULLET + columns(&skill.name);
     let own_names: usize = built_in.iter().map(own).sum();
     let described = |stays: bool| {
         let skills = built_in.iter().filter(move |skill| skill.stays == stays);

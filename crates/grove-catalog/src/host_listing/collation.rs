@@ -8,7 +8,6 @@ use std::cmp::Ordering;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The marks in the order that a dictionary gives them.
 const MARKS: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
 /// Compares two names as a dictionary sorts them.

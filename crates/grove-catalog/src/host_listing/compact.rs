@@ -5,7 +5,9 @@
 
 use super::elements::{element, escape};
 use super::measure::{first_units, units};
-use super::{Draft, Entry, How, Options, Shown, collation, path_text};
+use super::{
+    ListedForm, ListedSkill, ListingDraft, ListingEntry, ListingOptions, collation, path_text,
+};
 use crate::hosts::Host;
 
 /// The shortest and the longest description for which the host makes room.
@@ -13,14 +15,18 @@ const SHORTEST: usize = 4;
 const LONGEST: usize = 220;
 const CUT: &str = "...";
 
-pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
+pub(super) fn draft(
+    host: &Host,
+    mut entries: Vec<ListingEntry>,
+    options: &ListingOptions,
+) -> ListingDraft {
     entries.sort_by(|a, b| collation::compare(&a.name, &b.name));
     let limit = options.limit(host);
     let most = host.budget.skills.unwrap_or(usize::MAX);
-    let cards: Vec<Card> = entries
+    let cards: Vec<EscapedEntry> = entries
         .iter()
         .take(most)
-        .map(|entry| Card::new(entry, options))
+        .map(|entry| EscapedEntry::new(entry, options))
         .collect();
     let plan = plan(&cards, entries.len(), limit);
     let text = plan.text(&cards, entries.len());
@@ -29,59 +35,56 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
         let card = cards.get(index).filter(|_| index < plan.count);
         let form = plan.form;
         match card {
-            None => entry.shown(How::LeftOut),
+            None => entry.shown(ListedForm::LeftOut),
             Some(card) => card.shown(entry, form),
         }
     });
-    Draft {
+    ListingDraft {
         shown: shown.collect(),
         text,
         used,
     }
 }
 
-/// The form of all entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CompactForm {
     Full,
     /// Descriptions of at most this many units.
     Cut(usize),
     Names,
 }
 
-/// The number of entries, and their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Plan {
+struct CompactPlan {
     count: usize,
-    form: Form,
-    /// Set if the list says that it is not whole.
+    form: CompactForm,
     is_noted: bool,
 }
 
-fn plan(cards: &[Card], total: usize, limit: usize) -> Plan {
-    let fits = |plan: Plan| plan.cost(cards, total) <= limit;
-    let of = |count: usize, form: Form, is_noted: bool| Plan {
+fn plan(cards: &[EscapedEntry], total: usize, limit: usize) -> CompactPlan {
+    let fits = |plan: CompactPlan| plan.cost(cards, total) <= limit;
+    let of = |count: usize, form: CompactForm, is_noted: bool| CompactPlan {
         count,
         form,
         is_noted,
     };
     let all = cards.len();
-    if fits(of(all, Form::Full, true)) {
-        return of(all, Form::Full, true);
+    if fits(of(all, CompactForm::Full, true)) {
+        return of(all, CompactForm::Full, true);
     }
-    let mut count = most(0, all, |count| fits(of(count, Form::Names, true)));
+    let mut count = most(0, all, |count| fits(of(count, CompactForm::Names, true)));
     if count == 0 && all > 0 {
-        if fits(of(all, Form::Full, false)) {
-            return of(all, Form::Full, false);
+        if fits(of(all, CompactForm::Full, false)) {
+            return of(all, CompactForm::Full, false);
         }
-        count = most(0, all, |count| fits(of(count, Form::Names, false)));
+        count = most(0, all, |count| fits(of(count, CompactForm::Names, false)));
     }
-    let is_noted = fits(of(count, Form::Names, true));
-    let cut = |length: usize| of(count, Form::Cut(length), is_noted);
+    let is_noted = fits(of(count, CompactForm::Names, true));
+    let cut = |length: usize| of(count, CompactForm::Cut(length), is_noted);
     if count > 0 && fits(cut(SHORTEST)) {
         return cut(most(SHORTEST, LONGEST, |length| fits(cut(length))));
     }
-    of(count, Form::Names, is_noted)
+    of(count, CompactForm::Names, is_noted)
 }
 
 /// Returns the largest number for which `holds` is true, by a binary search; `least` is not checked.
@@ -98,8 +101,8 @@ fn most(least: usize, largest: usize, holds: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-impl Plan {
-    fn cost(self, cards: &[Card], total: usize) -> usize {
+impl CompactPlan {
+    fn cost(self, cards: &[EscapedEntry], total: usize) -> usize {
         if self.count == 0 {
             return 0;
         }
@@ -110,7 +113,7 @@ impl Plan {
         note + self.form.instructions() + entries
     }
 
-    fn text(self, cards: &[Card], total: usize) -> String {
+    fn text(self, cards: &[EscapedEntry], total: usize) -> String {
         if self.count == 0 {
             return String::new();
         }
@@ -134,9 +137,9 @@ impl Plan {
 
     fn note(self, total: usize) -> String {
         let detail = match self.form {
-            Form::Full => "",
-            Form::Cut(_) => "descriptions shortened",
-            Form::Names => "descriptions omitted",
+            CompactForm::Full => "",
+            CompactForm::Cut(_) => "descriptions shortened",
+            CompactForm::Names => "descriptions omitted",
         };
         let advice = "Run `openclaw skills check` to audit.";
         let count = self.count;
@@ -156,7 +159,7 @@ impl Plan {
     }
 }
 
-impl Form {
+impl CompactForm {
     /// Returns the length of the host's instructions and of the tags around the entries.
     const fn instructions(self) -> usize {
         match self {
@@ -167,8 +170,7 @@ impl Form {
     }
 }
 
-/// An entry with its parts escaped.
-struct Card {
+struct EscapedEntry {
     name: String,
     location: String,
     full: String,
@@ -176,8 +178,8 @@ struct Card {
     line: String,
 }
 
-impl Card {
-    fn new(entry: &Entry, options: &Options) -> Self {
+impl EscapedEntry {
+    fn new(entry: &ListingEntry, options: &ListingOptions) -> Self {
         let home = options.home.as_deref();
         let location = match home.and_then(|home| entry.location.strip_prefix(home).ok()) {
             Some(below) => format!("~/{}", path_text(below)),
@@ -201,18 +203,18 @@ impl Card {
         (format!("{kept}{CUT}"), kept.chars().count())
     }
 
-    fn described(&self, form: Form) -> Option<String> {
+    fn described(&self, form: CompactForm) -> Option<String> {
         match form {
-            Form::Full => Some(self.full.clone()),
-            Form::Cut(length) => {
+            CompactForm::Full => Some(self.full.clone()),
+            CompactForm::Cut(length) => {
                 let (text, _) = self.cut(length);
                 (!text.is_empty()).then(|| escape(&text))
             }
-            Form::Names => None,
+            CompactForm::Names => None,
         }
     }
 
-    fn cost(&self, form: Form) -> usize {
+    fn cost(&self, form: CompactForm) -> usize {
         let description = self.described(form);
         // The length of an entry's tags with their line ends and indents.
         let tags = if description.is_some() { 97 } else { 65 };
@@ -220,17 +222,17 @@ impl Card {
         tags + units(&self.name) + units(&self.location) + description
     }
 
-    fn shown(&self, entry: Entry, form: Form) -> Shown {
+    fn shown(&self, entry: ListingEntry, form: CompactForm) -> ListedSkill {
         let how = match form {
-            Form::Full => How::Full,
-            Form::Names if self.line.is_empty() => How::Full,
-            Form::Names => How::NameOnly,
-            Form::Cut(length) => {
+            CompactForm::Full => ListedForm::Full,
+            CompactForm::Names if self.line.is_empty() => ListedForm::Full,
+            CompactForm::Names => ListedForm::NameOnly,
+            CompactForm::Cut(length) => {
                 if units(&self.line) <= length {
-                    How::Full
+                    ListedForm::Full
                 } else {
                     let (_, kept) = self.cut(length);
-                    How::Shortened(kept)
+                    ListedForm::Shortened(kept)
                 }
             }
         };

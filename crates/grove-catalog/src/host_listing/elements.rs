@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use grove_spec::text::escape_xml_attribute;
 
-use super::{Draft, Entry, How, collation, path_text};
-use crate::hosts::{Host, Style};
+use super::{ListedForm, ListingDraft, ListingEntry, collation, path_text};
+use crate::hosts::{Host, ListStyle};
 
-pub(super) fn draft(host: &Host, mut entries: Vec<Entry>) -> Draft {
+pub(super) fn draft(host: &Host, mut entries: Vec<ListingEntry>) -> ListingDraft {
     let style = host.listing.style;
     match style {
-        Style::ReversedElements => entries.reverse(),
-        Style::SortedElements => entries.sort_by(|a, b| collation::compare(&a.name, &b.name)),
+        ListStyle::ReversedElements => entries.reverse(),
+        ListStyle::SortedElements => entries.sort_by(|a, b| collation::compare(&a.name, &b.name)),
         _ => {}
     }
     let mut text = String::new();
@@ -21,20 +21,20 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>) -> Draft {
     if !text.is_empty() {
         text = format!("<available_skills>\n{text}</available_skills>\n");
     }
-    Draft {
+    ListingDraft {
         used: super::measure::units(&text),
         text,
         shown: entries
             .into_iter()
-            .map(|entry| entry.shown(How::Full))
+            .map(|entry| entry.shown(ListedForm::Full))
             .collect(),
     }
 }
 
-fn push(text: &mut String, style: Style, entry: &Entry) {
+fn push(text: &mut String, style: ListStyle, entry: &ListingEntry) {
     let location = path_text(&entry.location);
     let _ = match style {
-        Style::ReversedElements | Style::SortedElements => {
+        ListStyle::ReversedElements | ListStyle::SortedElements => {
             element(text, &entry.name, Some(&entry.description), &location)
         }
         _ => element(
@@ -60,7 +60,6 @@ pub(super) fn element(
     write!(text, "    <location>{location}</location>\n  </skill>\n")
 }
 
-/// Escapes text as all of these hosts do.
 pub(super) fn escape(text: &str) -> String {
     escape_xml_attribute(text).replace("&#x27;", "&apos;")
 }

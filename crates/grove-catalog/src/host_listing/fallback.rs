@@ -1,7 +1,7 @@
 //! The part of the body that hosts show in place of a missing description.
 
 use super::measure::{first_chars, first_units};
-use crate::hosts::Style;
+use crate::hosts::ListStyle;
 
 /// The characters of the longest first line that is shown whole.
 const LINE: usize = 100;
@@ -9,11 +9,10 @@ const LINE: usize = 100;
 const LINES: usize = 3;
 const LINES_UNITS: usize = 1024;
 
-/// Returns the substitute for the description of a skill with this body.
-pub(super) fn description(style: Style, body: &str) -> String {
+pub(super) fn description(style: ListStyle, body: &str) -> String {
     match style {
-        Style::Bullets => first_line(body),
-        Style::SourceElements => first_lines(body),
+        ListStyle::Bullets => first_line(body),
+        ListStyle::SourceElements => first_lines(body),
         _ => String::new(),
     }
 }
@@ -42,7 +41,6 @@ fn first_lines(body: &str) -> String {
     first_units(&lines.join(" "), LINES_UNITS).to_owned()
 }
 
-/// Returns the text of a heading.
 fn heading(line: &str) -> Option<&str> {
     let text = line.trim_start_matches('#');
     (text.len() < line.len() && text.starts_with(char::is_whitespace)).then(|| text.trim())
@@ -66,12 +64,16 @@ mod tests {
             ("```\ncode # x\n```\ntext\n", "```", "``` code # x ```"),
             ("#tag first\n", "#tag first", "#tag first"),
         ] {
-            assert_eq!(description(Style::Bullets, body), line, "{body:?}");
-            assert_eq!(description(Style::SourceElements, body), lines, "{body:?}");
+            assert_eq!(description(ListStyle::Bullets, body), line, "{body:?}");
+            assert_eq!(
+                description(ListStyle::SourceElements, body),
+                lines,
+                "{body:?}"
+            );
         }
-        assert_eq!(description(Style::Bullets, &long).chars().count(), 100);
-        assert!(description(Style::Bullets, &long).ends_with("wo..."));
-        assert_eq!(description(Style::SourceElements, &long).len(), 1024);
-        assert_eq!(description(Style::PathElements, "text"), "");
+        assert_eq!(description(ListStyle::Bullets, &long).chars().count(), 100);
+        assert!(description(ListStyle::Bullets, &long).ends_with("wo..."));
+        assert_eq!(description(ListStyle::SourceElements, &long).len(), 1024);
+        assert_eq!(description(ListStyle::PathElements, "text"), "");
     }
 }

@@ -2,14 +2,14 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::hosts::Measure;
+use crate::hosts::ListMeasure;
 
 /// Returns the cost of a text by a host's measure, for a list that another program made.
-pub fn cost(measure: Measure, text: &str) -> usize {
+pub fn cost(measure: ListMeasure, text: &str) -> usize {
     match measure {
-        Measure::Units => units(text),
-        Measure::Columns => text.lines().map(|line| columns(line) + 1).sum(),
-        Measure::Tokens => text.lines().map(|line| tokens(line.len() + 1)).sum(),
+        ListMeasure::Units => units(text),
+        ListMeasure::Columns => text.lines().map(|line| columns(line) + 1).sum(),
+        ListMeasure::Tokens => text.lines().map(|line| tokens(line.len() + 1)).sum(),
     }
 }
 
@@ -46,7 +46,6 @@ pub(super) fn first_units(text: &str, units: usize) -> &str {
     text
 }
 
-/// Returns the start of a text, at most `chars` characters.
 pub(super) fn first_chars(text: &str, chars: usize) -> &str {
     match text.char_indices().nth(chars) {
         Some((index, _)) => text.get(..index).unwrap_or_default(),
@@ -69,7 +68,7 @@ mod tests {
             ("high→max — so", 13, 13),
         ] {
             assert_eq!(units(text), n_units, "{text}");
-            assert_eq!(cost(Measure::Units, text), n_units, "{text}");
+            assert_eq!(cost(ListMeasure::Units, text), n_units, "{text}");
             assert_eq!(columns(text), n_columns, "{text}");
         }
         assert_eq!([tokens(0), tokens(1), tokens(4), tokens(5)], [0, 1, 1, 2]);

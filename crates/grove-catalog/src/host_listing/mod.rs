@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::counted;
 
-use crate::hosts::{BuiltIn, Host, Measure, Overflow, Style};
+use crate::hosts::{BuiltInSkill, Host, ListMeasure, ListOverflow, ListStyle};
 use crate::snapshot::{Skill, Snapshot};
 
 /// The inputs of a listing besides the snapshot and the host.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ListingOptions {
     /// The user's home folder, for hosts that write it as `~` or keep their own skills there.
     pub home: Option<PathBuf>,
     /// The working folder, for hosts that put its skills apart from those of the folders above it.
@@ -38,8 +38,7 @@ pub struct Options {
     pub bodies: BTreeMap<usize, String>,
 }
 
-impl Options {
-    /// Returns the most that a list may cost at a host, in the units that the host counts.
+impl ListingOptions {
     fn limit(&self, host: &Host) -> usize {
         let limit = host.budget.limit(self.window_tokens);
         limit.unwrap_or(usize::MAX)
@@ -52,18 +51,18 @@ pub struct HostListing {
     /// The list as the host writes it, without its instructions; empty when it has nothing to list.
     pub text: String,
     /// The form of every skill that the host may show its model, in the host's order.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ListedSkill>,
     /// The cost of the list, and its limit.
-    pub budget: Spent,
+    pub budget: ListingCost,
     /// Notes that a reader of this list needs.
     pub notes: Vec<String>,
 }
 
 /// The cost of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent {
+pub struct ListingCost {
     /// The unit that is counted.
-    pub measure: Measure,
+    pub measure: ListMeasure,
     /// The limit, if there is one.
     pub limit: Option<usize>,
     /// The part of it that is used, with the host's own skills and all else that the host counts besides the entries.
@@ -72,20 +71,20 @@ pub struct Spent {
 
 /// The form of one skill in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ListedSkill {
     /// Its index in the snapshot.
     pub skill: usize,
     /// Its name as the host writes it.
     pub name: String,
     /// The form in which it is shown.
-    pub how: How,
+    pub how: ListedForm,
     /// The number of characters of its description in the list.
     pub description: usize,
 }
 
 /// The form in which a skill is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum ListedForm {
     /// With its whole description.
     Full,
     /// With this many characters of its description, not counting the mark of the cut.
@@ -96,7 +95,7 @@ pub enum How {
     LeftOut,
 }
 
-impl How {
+impl ListedForm {
     /// Returns the word for people and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -109,22 +108,22 @@ impl How {
 }
 
 /// Renders the list of a host from a snapshot made with that host's view.
-pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListing {
+pub fn render(snapshot: &Snapshot, host: &Host, options: &ListingOptions) -> HostListing {
     let entries = entries(snapshot, host, options);
     let draft = match host.listing.style {
-        Style::Bullets => bullets::draft(host, entries, options),
-        Style::AliasedFiles => aliased_files::draft(snapshot, host, entries, options),
-        Style::SourceElements => source_elements::draft(snapshot, host, entries, options),
-        Style::PathElements | Style::ReversedElements | Style::SortedElements => {
+        ListStyle::Bullets => bullets::draft(host, entries, options),
+        ListStyle::AliasedFiles => aliased_files::draft(snapshot, host, entries, options),
+        ListStyle::SourceElements => source_elements::draft(snapshot, host, entries, options),
+        ListStyle::PathElements | ListStyle::ReversedElements | ListStyle::SortedElements => {
             elements::draft(host, entries)
         }
-        Style::HomeElements => compact::draft(host, entries, options),
+        ListStyle::HomeElements => compact::draft(host, entries, options),
     };
     HostListing {
         notes: notes(host, &draft.shown),
         text: draft.text,
         shown: draft.shown,
-        budget: Spent {
+        budget: ListingCost {
             measure: host.budget.measure,
             limit: host.budget.limit(options.window_tokens),
             used: draft.used,
@@ -132,15 +131,13 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListin
     }
 }
 
-/// A list in one style.
-struct Draft {
+struct ListingDraft {
     text: String,
-    shown: Vec<Shown>,
+    shown: Vec<ListedSkill>,
     used: usize,
 }
 
-/// A skill on its way into a list.
-struct Entry {
+struct ListingEntry {
     skill: usize,
     root: usize,
     name: String,
@@ -148,14 +145,14 @@ struct Entry {
     location: PathBuf,
 }
 
-impl Entry {
-    fn shown(self, how: How) -> Shown {
+impl ListingEntry {
+    fn shown(self, how: ListedForm) -> ListedSkill {
         let description = match how {
-            How::Full => self.description.chars().count(),
-            How::Shortened(kept) => kept,
-            How::NameOnly | How::LeftOut => 0,
+            ListedForm::Full => self.description.chars().count(),
+            ListedForm::Shortened(kept) => kept,
+            ListedForm::NameOnly | ListedForm::LeftOut => 0,
         };
-        Shown {
+        ListedSkill {
             skill: self.skill,
             name: self.name,
             how,
@@ -165,7 +162,7 @@ impl Entry {
 }
 
 /// Returns the skills that the host may show its model, by root and id.
-fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
+fn entries(snapshot: &Snapshot, host: &Host, options: &ListingOptions) -> Vec<ListingEntry> {
     let listed = |(index, skill): (usize, &Skill)| {
         if !(skill.state.is_listed() && skill.model_invocable()) {
             return None;
@@ -173,13 +170,13 @@ fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
         let style = host.listing.style;
         let body = options.bodies.get(&index);
         let description = match skill.description().filter(|_| body.is_none()) {
-            Some(text) if style == Style::Bullets => {
+            Some(text) if style == ListStyle::Bullets => {
                 bullets::with_use(text, skill.file().details().when_to_use.as_deref())
             }
             Some(text) => text.to_owned(),
             None => fallback::description(style, body.map_or("", String::as_str)),
         };
-        Some(Entry {
+        Some(ListingEntry {
             skill: index,
             root: skill.place.root,
             name: host.identity.name_form.written(skill.name()).into_owned(),
@@ -196,8 +193,8 @@ fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
 }
 
 /// Returns the program's own skills that are listed beside these; an entry replaces one of the same name.
-fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
-    let is_taken = |skill: &BuiltIn| entries.iter().any(|entry| entry.name == skill.name);
+fn built_in_beside<'a>(host: &'a Host, entries: &[ListingEntry]) -> Vec<&'a BuiltInSkill> {
+    let is_taken = |skill: &BuiltInSkill| entries.iter().any(|entry| entry.name == skill.name);
     host.listing
         .built_in
         .iter()
@@ -205,12 +202,11 @@ fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
         .collect()
 }
 
-/// Returns a path as text, as hosts write it.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn notes(host: &Host, shown: &[Shown]) -> Vec<String> {
+fn notes(host: &Host, shown: &[ListedSkill]) -> Vec<String> {
     let mut notes = Vec::new();
     let title = &host.title;
     let built_in = &host.listing.built_in;
@@ -222,12 +218,12 @@ fn notes(host: &Host, shown: &[Shown]) -> Vec<String> {
             names.join(", ")
         ));
     }
-    if host.budget.overflow == Overflow::NamesStay {
+    if host.budget.overflow == ListOverflow::NamesStay {
         notes.push(format!(
             "{title} keeps descriptions of skills that were used first; this is the list before any was"
         ));
     }
-    let cut = shown.iter().any(|one| one.how != How::Full);
+    let cut = shown.iter().any(|one| one.how != ListedForm::Full);
     if cut {
         notes.push(format!("{title}: {}", host.budget.about));
     }

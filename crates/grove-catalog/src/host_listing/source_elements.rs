@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use super::elements::escape;
 use super::measure::units;
-use super::{Draft, Entry, How, Options, built_in_beside};
+use super::{ListedForm, ListingDraft, ListingEntry, ListingOptions, built_in_beside};
 use crate::hosts::Host;
-use crate::root::Source;
+use crate::root::RootSource;
 use crate::snapshot::Snapshot;
 
 const NAMES: &str = "Additional skills available (invoke by name): ";
@@ -17,10 +17,10 @@ const NAMES: &str = "Additional skills available (invoke by name): ";
 pub(super) fn draft(
     snapshot: &Snapshot,
     host: &Host,
-    mut entries: Vec<Entry>,
-    options: &Options,
-) -> Draft {
-    let kind = |entry: &Entry| kind(snapshot, entry.root, options);
+    mut entries: Vec<ListingEntry>,
+    options: &ListingOptions,
+) -> ListingDraft {
+    let kind = |entry: &ListingEntry| kind(snapshot, entry.root, options);
     for run in entries.chunk_by_mut(|a, b| kind(a) == kind(b)) {
         run.sort_by(|a, b| a.name.cmp(&b.name));
     }
@@ -59,11 +59,11 @@ pub(super) fn draft(
     listed.push_str(&line);
     let shown = entries.into_iter().enumerate().map(|(index, entry)| {
         let how = if index < n_full {
-            How::Full
+            ListedForm::Full
         } else if index - n_full < n_named {
-            How::NameOnly
+            ListedForm::NameOnly
         } else {
-            How::LeftOut
+            ListedForm::LeftOut
         };
         entry.shown(how)
     });
@@ -73,27 +73,27 @@ pub(super) fn draft(
     } else {
         format!("<available_skills>\n{listed}</available_skills>\n")
     };
-    Draft { text, shown, used }
+    ListingDraft { text, shown, used }
 }
 
 /// The source of a skill as the host sees it. Skills of one source that follow one another are sorted together.
 #[derive(PartialEq)]
-enum Kind {
+enum HostSource {
     Working,
     Above,
     Root(usize),
 }
 
-fn kind(snapshot: &Snapshot, root: usize, options: &Options) -> Kind {
+fn kind(snapshot: &Snapshot, root: usize, options: &ListingOptions) -> HostSource {
     match snapshot.roots.get(root) {
-        Some(found) if found.source == Source::Project => {
+        Some(found) if found.source == RootSource::Project => {
             if found.path.starts_with(&options.working) {
-                Kind::Working
+                HostSource::Working
             } else {
-                Kind::Above
+                HostSource::Above
             }
         }
-        _ => Kind::Root(root),
+        _ => HostSource::Root(root),
     }
 }
 
@@ -108,11 +108,10 @@ fn element(name: &str, description: &str, source: &str) -> String {
     text
 }
 
-/// Returns the word for a source.
-const fn word(source: Option<Source>) -> &'static str {
+const fn word(source: Option<RootSource>) -> &'static str {
     match source {
-        Some(Source::Project) => "project",
-        Some(Source::Extra) => "custom",
+        Some(RootSource::Project) => "project",
+        Some(RootSource::Extra) => "custom",
         _ => "user",
     }
 }

@@ -5,19 +5,19 @@
 use std::collections::BTreeMap;
 
 use grove_spec::Code;
-use grove_spec::agent::{Format, naming};
+use grove_spec::agent::{AgentFormat, naming};
 use serde::Deserialize;
 
 use crate::agents::Agent;
-use crate::root::Source;
-use crate::state::{Reason, State};
+use crate::root::RootSource;
+use crate::state::{EntryState, StateReason};
 
 /// The rules of a host for agents.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRules {
     /// The sources of agents, strongest first.
-    pub order: Vec<Source>,
+    pub order: Vec<RootSource>,
     /// Set if a file without a name counts under the file's own.
     pub name_from_file: bool,
     /// Set if that name is the file's path below the folder for agents, `nested/x`, and not only its last part.
@@ -85,7 +85,7 @@ pub enum FoldersEntered {
 #[serde(deny_unknown_fields)]
 pub struct ExportRules {
     /// The format of agent files.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The folder for agents in a project.
     pub agents: String,
     /// The ending of the names of agent files.
@@ -100,7 +100,7 @@ pub struct ExportRules {
     #[serde(default)]
     pub effort: Vec<String>,
     /// The models that it has; any if this is missing.
-    pub models: Option<Models>,
+    pub models: Option<HostModels>,
     /// Its names for Grove's tools. Tools that are not here have no counterpart, unless the table is empty.
     #[serde(default)]
     pub tools: BTreeMap<String, String>,
@@ -125,7 +125,7 @@ pub struct ExportRules {
 /// The models that a host has.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Models {
+pub struct HostModels {
     /// The provider in front of a name, which the host does not write. If this is empty, every name has a provider and
     /// keeps it.
     pub provider: String,
@@ -174,15 +174,15 @@ impl AgentRules {
             return;
         }
         if let Some(reason) = self.refusal(agent) {
-            agent.state = State::Filtered;
+            agent.state = EntryState::Filtered;
             agent.reasons = vec![reason];
         }
     }
 
-    fn refusal(&self, agent: &Agent) -> Option<Reason> {
+    fn refusal(&self, agent: &Agent) -> Option<StateReason> {
         let file = agent.file()?;
         let reason = |code: &str, what: &str, fix: &str| {
-            Some(Reason::new(
+            Some(StateReason::new(
                 code,
                 format!("this host leaves out agents {what}"),
                 fix,
@@ -263,7 +263,7 @@ mod tests {
             // Exported files must be found where the host searches.
             let of = |roots: &[hosts::HostRoot], path: &str| {
                 let mut roots = roots.iter();
-                roots.any(|root| root.source == Source::Project && root.path == path)
+                roots.any(|root| root.source == RootSource::Project && root.path == path)
             };
             assert!(of(&host.agent_roots, &rules.export.agents), "{name}");
             assert!(of(&host.roots, &rules.export.skills), "{name}");

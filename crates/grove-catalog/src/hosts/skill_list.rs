@@ -6,20 +6,20 @@ use serde::Deserialize;
 /// The form and the own skills of a host's list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct ListRules {
     /// The form of an entry.
-    pub style: Style,
+    pub style: ListStyle,
     /// A folder of the host's own skills that it names in the list, below the home folder.
     pub built_in_root: Option<String>,
     /// Skills that come with the program and share the budget with all others.
     #[serde(default)]
-    pub built_in: Vec<BuiltIn>,
+    pub built_in: Vec<BuiltInSkill>,
 }
 
 /// The form of a host's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Style {
+pub enum ListStyle {
     /// `- name: description`, roots one after another, names in the order of a dictionary.
     Bullets,
     /// `- name: description (file: r0/name/SKILL.md)` below a table of roots, by name.
@@ -39,7 +39,7 @@ pub enum Style {
 /// A skill that comes with the program. Its text belongs to the program; its size reduces the budget of all others.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BuiltIn {
+pub struct BuiltInSkill {
     /// The name of the skill.
     pub name: String,
     /// The length of its description in the list, in the units that the host counts.
@@ -55,10 +55,10 @@ pub struct BuiltIn {
 /// The limits of a host on the list of skills.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Budget {
+pub struct ListBudget {
     /// The unit that is counted.
     #[serde(default)]
-    pub measure: Measure,
+    pub measure: ListMeasure,
     /// The size of the whole list, if its limit does not depend on the context window.
     pub chars: Option<usize>,
     /// The share of the context window, if the limit depends on it.
@@ -72,7 +72,7 @@ pub struct Budget {
     /// The most characters of bare names after the entries that fit.
     pub name_chars: Option<usize>,
     /// The treatment of a list beyond the limit.
-    pub overflow: Overflow,
+    pub overflow: ListOverflow,
     /// The treatment in words, for people.
     pub about: String,
 }
@@ -81,7 +81,7 @@ words! {
     /// The unit that a host counts.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Measure {
+    pub enum ListMeasure {
         /// UTF-16 units, as JavaScript counts.
         #[default]
         Units = "characters",
@@ -96,7 +96,7 @@ words! {
     /// The treatment of a list that is too long.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Overflow {
+    pub enum ListOverflow {
         /// There is no limit.
         None = "none",
         /// Names stay; whole descriptions are kept one after another while they fit.
@@ -113,7 +113,7 @@ words! {
 /// The characters of one token, for every host that counts by the window.
 const TOKEN_CHARS: f64 = 4.0;
 
-impl Budget {
+impl ListBudget {
     /// Returns the limit in the units that the host counts, for a context window of this many tokens.
     ///
     /// There is none if the host has no limit.
@@ -122,8 +122,8 @@ impl Budget {
         match (self.window_share, window) {
             (Some(share), Some(window)) => {
                 let per_token = match self.measure {
-                    Measure::Tokens => 1.0,
-                    Measure::Units | Measure::Columns => TOKEN_CHARS,
+                    ListMeasure::Tokens => 1.0,
+                    ListMeasure::Units | ListMeasure::Columns => TOKEN_CHARS,
                 };
                 Some(floor(as_f64(window) * per_token * share).max(1))
             }

@@ -10,7 +10,7 @@ use super::*;
 use crate::agents::resolve_with;
 use crate::tests::{all_roots, candidate, root_index};
 
-fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
+fn layer(scope: LayerScope, file: &str, text: &str) -> OverrideLayer {
     let overrides = if text.starts_with('{') {
         agent::settings::parse(text, scope, Path::new(file)).0
     } else {
@@ -18,16 +18,16 @@ fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
         assert_eq!(findings, []);
         layer.agents.unwrap()
     };
-    Layer {
+    OverrideLayer {
         overrides,
         digest: Digest::of(text.as_bytes()),
     }
 }
 
 /// The agent `x` of these sources, and the builtin `y`.
-fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
-    let mut all: Vec<(Source, &str)> = sources.iter().map(|source| (*source, "x")).collect();
-    all.push((Source::Bundled, "y"));
+fn agents(sources: &[RootSource], layers: &[OverrideLayer]) -> Agents {
+    let mut all: Vec<(RootSource, &str)> = sources.iter().map(|source| (*source, "x")).collect();
+    all.push((RootSource::Bundled, "y"));
     let candidates = all.into_iter().map(|(source, name)| {
         let text = format!(
             "---\nname: {name}\ndescription: d\nmodel: own\ntools: read\nthinking: low\n---\nBody\n"
@@ -65,10 +65,10 @@ fn the_project_is_laid_over_the_user_field_by_field() {
         ),
     ];
     for source in [
-        Source::Bundled,
-        Source::User,
-        Source::Project,
-        Source::Package,
+        RootSource::Bundled,
+        RootSource::User,
+        RootSource::Project,
+        RootSource::Package,
     ] {
         let agents = agents(&[source], &layers);
         let agent = of(&agents, "x");
@@ -102,31 +102,31 @@ fn a_builtin_that_is_switched_off_leaves_its_name_to_others() {
     let off = |scope, file| layer(scope, file, "[agents.overrides.x]\ndisabled = true\n");
     for (sources, layers, used, states) in [
         (
-            vec![Source::Bundled],
+            vec![RootSource::Bundled],
             vec![off(User, "u")],
             None,
             vec!["disabled"],
         ),
         (
-            vec![Source::User],
+            vec![RootSource::User],
             vec![off(User, "u")],
             None,
             vec!["disabled"],
         ),
         (
-            vec![Source::Bundled, Source::User],
+            vec![RootSource::Bundled, RootSource::User],
             vec![off(User, "u")],
             Some("user"),
             vec!["ok", "disabled"],
         ),
         (
-            vec![Source::Package, Source::Project],
+            vec![RootSource::Package, RootSource::Project],
             vec![off(Project, "p")],
             Some("project"),
             vec!["ok", "disabled"],
         ),
         (
-            vec![Source::Bundled],
+            vec![RootSource::Bundled],
             vec![
                 off(User, "u"),
                 layer(Project, "p", "[agents.overrides.x]\ndisabled = false\n"),
@@ -135,7 +135,7 @@ fn a_builtin_that_is_switched_off_leaves_its_name_to_others() {
             vec!["ok"],
         ),
         (
-            vec![Source::Bundled, Source::User],
+            vec![RootSource::Bundled, RootSource::User],
             vec![layer(
                 User,
                 "u",
@@ -147,7 +147,7 @@ fn a_builtin_that_is_switched_off_leaves_its_name_to_others() {
     ] {
         let agents = agents(&sources, &layers);
         let found = of(&agents, "x");
-        let usable = Some(found).filter(|agent| agent.state == State::Ok);
+        let usable = Some(found).filter(|agent| agent.state == EntryState::Ok);
         let source = usable.map(|agent| agents.roots[agent.root].source.as_str());
         assert_eq!(source, used, "{sources:?}");
         let named = agents.all.iter().filter(|agent| agent.name == "x");
@@ -173,15 +173,15 @@ fn builtins_can_be_switched_off_together_and_kept_one_by_one() {
         (vec![keep, all(Project, true)], "ok", "disabled"),
         (vec![all(User, true), other], "disabled", "disabled"),
     ] {
-        let agents = agents(&[Source::Bundled], &layers);
+        let agents = agents(&[RootSource::Bundled], &layers);
         let states = (
             of(&agents, "x").state.as_str(),
             of(&agents, "y").state.as_str(),
         );
         assert_eq!(states, (x, y), "{layers:?}");
     }
-    let own = agents(&[Source::User], &[all(User, true)]);
-    assert_eq!(of(&own, "x").state, State::Ok);
+    let own = agents(&[RootSource::User], &[all(User, true)]);
+    assert_eq!(of(&own, "x").state, EntryState::Ok);
     let reason = &of(&own, "y").reasons[0];
     assert_eq!(reason.code, "disabled");
     assert!(reason.message.contains("a:1"), "{}", reason.message);
@@ -194,7 +194,7 @@ fn a_text_in_place_of_the_files_says_where_it_is_from() {
         "u",
         "[agents.overrides.x]\nsystem_prompt = 'Other'\n",
     )];
-    let agents = agents(&[Source::Bundled], &layers);
+    let agents = agents(&[RootSource::Bundled], &layers);
     let text = of(&agents, "x").own_text.clone().unwrap();
     assert_eq!(
         (text.text.as_str(), text.digest),
@@ -210,7 +210,7 @@ fn an_override_of_nobody_is_said() {
         "u",
         "[agents.overrides.xx]\nmodel = 'm'\n[agents.overrides.x]\n[agents.overrides.'y@bundled:agents']\n",
     )];
-    let agents = agents(&[Source::User], &layers);
+    let agents = agents(&[RootSource::User], &layers);
     let said = agents.unknown_overrides(&layers);
     let [finding] = said.as_slice() else {
         panic!("{said:?}");

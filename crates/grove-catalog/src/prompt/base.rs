@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use grove_spec::agent::{PromptMode, prompt_text};
 use grove_spec::{Code, Diagnostic};
 
-use super::instructions::{ELEMENT, Instructions};
-use super::{Block, BlockKind, LISTING, Own, Prompt};
+use super::instructions::{ELEMENT, InstructionFile};
+use super::{LISTING, Prompt, PromptAgent, PromptPart, PromptPartKind};
 use serde::Serialize;
 
 use crate::catalog::{INSTRUCTIONS, INSTRUCTIONS_BY_NAME};
@@ -22,7 +22,7 @@ use grove_spec::words;
 
 /// The prompt of the program that runs the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
+pub struct BasePrompt {
     /// Its file, if it came from one.
     pub source: Option<PathBuf>,
     /// The digest of its bytes.
@@ -35,7 +35,7 @@ words! {
     /// The use of the prompt of the program that runs the agent.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum BaseUse {
+    pub enum BasePromptUse {
         /// It was not given.
         #[default]
         Absent = "absent",
@@ -50,26 +50,31 @@ impl Prompt {
     /// Puts the base where the agent wants it, and warns if it is left out or not known.
     ///
     /// `instructions` are the project's, even if the agent does not inherit them.
-    pub fn put_base(&mut self, own: &Own<'_>, base: Option<&Base>, instructions: &[Instructions]) {
+    pub fn put_base(
+        &mut self,
+        own: &PromptAgent<'_>,
+        base: Option<&BasePrompt>,
+        instructions: &[InstructionFile],
+    ) {
         let say = |message: &str| Diagnostic::new(Code::PromptBase, message).in_file(own.file);
         match (own.agent.system_prompt_mode, base) {
             (PromptMode::Replace, None) => {}
             (PromptMode::Replace, Some(_)) => {
-                self.base = BaseUse::Replaced;
+                self.base = BasePromptUse::Replaced;
                 self.warnings.push(say(
                     "`systemPromptMode: replace`: the base prompt is left out, the agent's stands in its place",
                 ));
             }
             (PromptMode::Append, None) => {
-                let message = "`systemPromptMode: append`: this comes after the prompt of whoever runs the agent, which was not given";
+                let message = "`systemPromptMode: append`: this comes after the prompt of the program that runs the agent, which was not given";
                 let finding = Diagnostic::new(Code::PromptPartial, message);
                 self.warnings.push(finding.in_file(own.file));
             }
             (PromptMode::Append, Some(base)) => {
-                self.base = BaseUse::First;
+                self.base = BasePromptUse::First;
                 let mut text = prompt_text(&base.text);
                 if own.agent.inherit_project_context {
-                    self.leave_to(&text);
+                    self.remove_instructions_in(&text);
                 } else {
                     let (rest, cut) = without_instructions(&text, instructions);
                     if cut > 0 {
@@ -89,8 +94,8 @@ impl Prompt {
                 }
                 let text = prompt_text(&rest);
                 if !text.is_empty() {
-                    let block = Block {
-                        kind: BlockKind::Base,
+                    let block = PromptPart {
+                        kind: PromptPartKind::Base,
                         name: String::new(),
                         source: base.source.clone(),
                         digest: base.digest,
@@ -103,11 +108,10 @@ impl Prompt {
         self.join();
     }
 
-    /// Removes the instructions that the base already has.
-    fn leave_to(&mut self, base: &str) {
+    fn remove_instructions_in(&mut self, base: &str) {
         let mut left_to_it = Vec::new();
         self.blocks.retain(|block| {
-            let told = block.kind == BlockKind::Instructions
+            let told = block.kind == PromptPartKind::Instructions
                 && inside(&block.text).is_some_and(|body| find_lines(base, body).is_some());
             if told {
                 left_to_it.extend(block.source.clone());
@@ -123,13 +127,11 @@ impl Prompt {
     }
 }
 
-/// Returns the text between the first and the last line of a block.
 fn inside(block: &str) -> Option<&str> {
     let (_, rest) = block.split_once('\n')?;
     Some(rest.trim_end().rsplit_once('\n')?.0)
 }
 
-/// Returns the range of some whole lines in a text.
 fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     if lines.is_empty() {
         return None;
@@ -148,8 +150,7 @@ fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     found.find(|range| starts(range.start) && ends(range.end))
 }
 
-/// Returns a text without marked instructions, and without those of known files.
-fn without_instructions(text: &str, files: &[Instructions]) -> (String, usize) {
+fn without_instructions(text: &str, files: &[InstructionFile]) -> (String, usize) {
     let (mut text, mut cut) = without_marked(text);
     for file in files {
         while let Some(range) = find_lines(&text, &file.body()) {

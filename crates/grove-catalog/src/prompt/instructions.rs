@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use grove_spec::agent::prompt_text;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Block, BlockKind, Prompt};
+use super::{Prompt, PromptPart, PromptPartKind};
 use crate::disclosure::marked;
 use grove_spec::Digest;
 
@@ -14,7 +14,7 @@ pub(super) const ELEMENT: &str = "project_instructions";
 
 /// A file with instructions that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
+pub struct InstructionFile {
     /// The path of the file.
     pub file: PathBuf,
     /// The digest of its bytes.
@@ -23,7 +23,7 @@ pub struct Instructions {
     pub text: String,
 }
 
-impl Instructions {
+impl InstructionFile {
     /// Returns its text as a model gets it, without the last line end.
     pub(super) fn body(&self) -> String {
         let mut text = prompt_text(&self.text);
@@ -31,10 +31,10 @@ impl Instructions {
         text
     }
 
-    fn block(&self, body: &str) -> Block {
+    fn block(&self, body: &str) -> PromptPart {
         let file = self.file.to_string_lossy();
-        Block {
-            kind: BlockKind::Instructions,
+        PromptPart {
+            kind: PromptPartKind::Instructions,
             name: String::new(),
             source: Some(self.file.clone()),
             digest: self.digest,
@@ -48,7 +48,7 @@ impl Prompt {
     ///
     /// `budget` is in characters, for all files together. A file that does not fit is left out whole, and later ones
     /// are still tried. Equal texts in two folders are added once.
-    pub fn add_instructions(&mut self, files: &[Instructions], budget: usize) {
+    pub fn add_instructions(&mut self, files: &[InstructionFile], budget: usize) {
         let mut left = budget;
         let mut told: Vec<String> = Vec::new();
         for file in files {

@@ -2,35 +2,35 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::entry::{Document, Entry, FIELDS, Lexicon};
-use super::format::{DOCUMENT, HEAD, Head, TERM, put_varint};
-use super::index::Index;
+use super::entry::{CountedDocument, FIELDS, Lexicon, SearchDocument};
+use super::format::{DOCUMENT, HEAD, IndexHead, TERM, put_varint};
+use super::index::SearchIndex;
 use super::stem::stem;
-use super::weight::{Lengths, quantised, term_weight};
+use super::weight::{AverageLengths, quantised, term_weight};
 
 /// The most abbreviations whose explanations an index keeps.
 const MAX_LINKS: usize = 10_000;
 
 /// Collects documents, in the order in which they are numbered.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct IndexBuilder {
     lexicon: Lexicon,
-    entries: Vec<Entry>,
+    entries: Vec<CountedDocument>,
     /// The numbers of an older index's words in this lexicon, plus one; zero if not yet known.
     known_words: Vec<u32>,
 }
 
-impl Builder {
+impl IndexBuilder {
     /// Adds a document by its text.
-    pub fn add(&mut self, document: &Document<'_>) {
-        let entry = Entry::of(document, &mut self.lexicon);
+    pub fn add(&mut self, document: &SearchDocument<'_>) {
+        let entry = CountedDocument::of(document, &mut self.lexicon);
         self.entries.push(entry);
     }
 
     /// Adds a document from another index; returns false if its bytes there cannot be used.
     ///
     /// All calls must be for the same index.
-    pub fn keep(&mut self, index: &Index, document: u32) -> bool {
+    pub fn keep(&mut self, index: &SearchIndex, document: u32) -> bool {
         let Some(mut entry) = index.entry(document) else {
             return false;
         };
@@ -55,9 +55,9 @@ impl Builder {
     pub fn finish(mut self, digest: [u8; 32]) -> Vec<u8> {
         let words = self.sort_words();
         let stems = Stems::of(&words);
-        let lengths = Lengths::of(self.entries.iter().map(|entry| entry.lengths));
+        let lengths = AverageLengths::of(self.entries.iter().map(|entry| entry.lengths));
         let n_words = words.len();
-        let mut lists = Lists::new(n_words + stems.names.len());
+        let mut lists = PostingLists::new(n_words + stems.names.len());
         let stemmed: Vec<Vec<(u32, [u16; FIELDS])>> = self
             .entries
             .iter()
@@ -73,7 +73,7 @@ impl Builder {
             lists.fill(document, &entry.terms, 0, entry.lengths, &lengths);
             lists.fill(document, by_stem, n_words, entry.lengths, &lengths);
         }
-        let mut out = Output::default();
+        let mut out = IndexParts::default();
         out.entries(&self.entries);
         let letters = words
             .iter()
@@ -128,7 +128,6 @@ impl Builder {
     }
 }
 
-/// The stems of the words.
 struct Stems {
     names: Vec<String>,
     of_word: Vec<u32>,
@@ -159,7 +158,6 @@ impl Stems {
         }
     }
 
-    /// Counts a document's words by stem.
     fn counts(&self, terms: &[(u32, [u16; FIELDS])]) -> Vec<(u32, [u16; FIELDS])> {
         let stem_of = |number: u32| self.of_word.get(number as usize).copied().unwrap_or(0);
         let mut all: Vec<(u32, [u16; FIELDS])> = terms
@@ -181,21 +179,21 @@ impl Stems {
 }
 
 /// The postings of all words and stems, one list after another.
-struct Lists {
+struct PostingLists {
     starts: Vec<usize>,
     next: Vec<usize>,
     /// The number of documents that have the word in a part other than the body.
-    told: Vec<u32>,
+    outside_bodies: Vec<u32>,
     documents: Vec<u32>,
     weights: Vec<u8>,
 }
 
-impl Lists {
+impl PostingLists {
     fn new(terms: usize) -> Self {
         Self {
             starts: vec![0; terms + 1],
             next: Vec::new(),
-            told: vec![0; terms],
+            outside_bodies: vec![0; terms],
             documents: Vec::new(),
             weights: Vec::new(),
         }
@@ -208,7 +206,7 @@ impl Lists {
                 *start += 1;
             }
             let is_told = counts.iter().take(FIELDS - 1).any(|count| *count > 0);
-            if let Some(told) = self.told.get_mut(at) {
+            if let Some(told) = self.outside_bodies.get_mut(at) {
                 *told += u32::from(is_told);
             }
         }
@@ -231,7 +229,7 @@ impl Lists {
         terms: &[(u32, [u16; FIELDS])],
         first: usize,
         lengths: [u32; FIELDS],
-        average: &Lengths,
+        average: &AverageLengths,
     ) {
         for (number, counts) in terms {
             let Some(next) = self.next.get_mut(first + *number as usize) else {
@@ -257,9 +255,8 @@ impl Lists {
     }
 }
 
-/// The parts of the file as they grow.
 #[derive(Default)]
-struct Output {
+struct IndexParts {
     documents: Vec<u8>,
     entries: Vec<u8>,
     terms: Vec<u8>,
@@ -269,8 +266,8 @@ struct Output {
     placed: HashMap<usize, u64>,
 }
 
-impl Output {
-    fn entries(&mut self, entries: &[Entry]) {
+impl IndexParts {
+    fn entries(&mut self, entries: &[CountedDocument]) {
         let mut record = Vec::new();
         for entry in entries {
             record.clear();
@@ -291,7 +288,7 @@ impl Output {
         term: usize,
         same_as: Option<usize>,
         stem: u32,
-        lists: &Lists,
+        lists: &PostingLists,
         n_documents: usize,
     ) {
         let (documents, weights) = lists.list(term);
@@ -307,7 +304,7 @@ impl Output {
             start as u64
         });
         self.placed.insert(term, start);
-        let told = lists.told.get(term).copied().unwrap_or(0);
+        let told = lists.outside_bodies.get(term).copied().unwrap_or(0);
         let weight = term_weight(documents.len(), told as usize, n_documents);
         for number in [self.letters.len() as u32, letters.len() as u32] {
             self.terms.extend_from_slice(&number.to_le_bytes());
@@ -330,7 +327,7 @@ impl Output {
         core.extend_from_slice(links.as_bytes());
         let core_end = HEAD + core.len();
         let postings_end = core_end + self.postings.len();
-        let head = Head {
+        let head = IndexHead {
             documents,
             words,
             stems,
@@ -344,7 +341,7 @@ impl Output {
 }
 
 /// Writes the words of an entry as differences, each with a mask of its fields and their counts; then its links.
-fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
+fn write_entry(entry: &CountedDocument, out: &mut Vec<u8>) {
     put_varint(out, entry.terms.len() as u32);
     let mut before = 0;
     for (number, counts) in &entry.terms {
@@ -362,7 +359,7 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
 }
 
 /// Returns the explanations of all documents, each once; for one abbreviation the two most frequent.
-fn links(entries: &[Entry]) -> String {
+fn links(entries: &[CountedDocument]) -> String {
     let mut counted: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (short, long) in entries.iter().flat_map(|entry| &entry.links) {
         *counted.entry((short, long)).or_default() += 1;

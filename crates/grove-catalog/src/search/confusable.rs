@@ -6,23 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::FIELDS;
-use super::index::Index;
-use super::query::{Damaged, Wanted, best, scores};
+use super::index::SearchIndex;
+use super::query::{DamagedIndex, QueryTerms, best, scores};
 use super::searchable;
 use crate::snapshot::{Skill, Snapshot};
 
 /// The most telling words of a skill that lead to candidates, and the most documents taken from one word.
 const TELLING: usize = 12;
 const MAX_SHARING: usize = 200;
-/// The most candidates of one skill that are compared.
 const COMPARED: usize = 8;
-/// The most words of one body that are compared.
 const BODY_WORDS: usize = 64;
 /// The likeness, from 0 to 1, from which two skills are hard to tell apart.
 const ALIKE: f32 = 0.45;
 /// The likeness from which two skills say the same.
 const SAME: f32 = 0.85;
-/// The most pairs that are named, the most alike first.
 const MAX_PAIRS: usize = 200;
 /// The most skills whose descriptions are queries in the search for broad skills.
 const ASKED: usize = 300;
@@ -32,7 +29,7 @@ const BROAD_COUNT: usize = 6;
 
 /// Two skills that are alike.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
+pub struct ConfusablePair {
     /// Their indexes in the snapshot.
     pub skills: [usize; 2],
     /// Their likeness from 0 to 1.
@@ -45,7 +42,7 @@ pub struct Pair {
 
 /// Three or more skills, each alike to another of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Family {
+pub struct ConfusableFamily {
     /// Their indexes in the snapshot.
     pub skills: Vec<usize>,
     /// Advice on what to change.
@@ -54,7 +51,7 @@ pub struct Family {
 
 /// A skill that is found for the purposes of many others.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broad {
+pub struct BroadSkill {
     /// Its index in the snapshot.
     pub skill: usize,
     /// The number of other skills for whose descriptions it is a first result.
@@ -67,30 +64,30 @@ pub struct Broad {
 
 /// The skills that a model would mix up.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Confusable {
+pub struct ConfusableSkills {
     /// Pairs, the most alike first.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<ConfusablePair>,
     /// The number of pairs that are not named.
     pub more_pairs: usize,
     /// Families, the largest first.
-    pub families: Vec<Family>,
+    pub families: Vec<ConfusableFamily>,
     /// Skills that match every task, the broadest first.
-    pub broad: Vec<Broad>,
+    pub broad: Vec<BroadSkill>,
 }
 
 /// Finds the skills that a model would mix up among those that it may see.
-pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
+pub fn find(snapshot: &Snapshot, index: &SearchIndex) -> Result<ConfusableSkills, DamagedIndex> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
-        return Err(Damaged);
+        return Err(DamagedIndex);
     }
     let visible = |document: u32| {
         let skill = skills.get(document as usize);
         skill.is_some_and(|(_, skill)| skill.content.flags().model_invocable)
     };
     let cards = (0..index.documents())
-        .map(|document| Card::of(index, document))
-        .collect::<Result<Vec<Card>, Damaged>>()?;
+        .map(|document| SkillStems::of(index, document))
+        .collect::<Result<Vec<SkillStems>, DamagedIndex>>()?;
     let mut pairs = Vec::new();
     for (document, card) in cards.iter().enumerate() {
         let document = document as u32;
@@ -120,14 +117,14 @@ pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
         let (one, other) = (cards.get(*a as usize)?, cards.get(*b as usize)?);
         let shared = one.shared(other, index);
         let change = advice(name(*a), name(*b), *alike, one, other, index);
-        Some(Pair {
+        Some(ConfusablePair {
             skills: [at(*a), at(*b)],
             alike: *alike,
             shared,
             change,
         })
     });
-    Ok(Confusable {
+    Ok(ConfusableSkills {
         pairs: named.collect(),
         more_pairs,
         families,
@@ -136,19 +133,19 @@ pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
 }
 
 /// A skill in the form for comparing: the stems of name and description and those of its body, each with its weight.
-struct Card {
-    told: BTreeMap<u32, f32>,
+struct SkillStems {
+    outside_body: BTreeMap<u32, f32>,
     body: BTreeMap<u32, f32>,
 }
 
-impl Card {
-    fn of(index: &Index, document: u32) -> Result<Self, Damaged> {
-        let entry = index.entry(document).ok_or(Damaged)?;
+impl SkillStems {
+    fn of(index: &SearchIndex, document: u32) -> Result<Self, DamagedIndex> {
+        let entry = index.entry(document).ok_or(DamagedIndex)?;
         let (mut told, mut body) = (BTreeMap::new(), BTreeMap::new());
         for (number, counts) in &entry.terms {
-            let term = index.term(*number).ok_or(Damaged)?;
+            let term = index.term(*number).ok_or(DamagedIndex)?;
             let stem = index.stem_term(term.stem);
-            let weight = index.term(stem).ok_or(Damaged)?.weight;
+            let weight = index.term(stem).ok_or(DamagedIndex)?.weight;
             let [name, description, _, text] = *counts;
             if name + description > 0 {
                 // A word of the name counts for more than one of a sentence.
@@ -165,25 +162,27 @@ impl Card {
             }
         }
         Ok(Self {
-            told,
+            outside_body: told,
             body: heaviest(body, BODY_WORDS),
         })
     }
 
     fn alike(&self, other: &Self) -> f32 {
-        0.75 * cosine(&self.told, &other.told) + 0.25 * cosine(&self.body, &other.body)
+        0.75 * cosine(&self.outside_body, &other.outside_body)
+            + 0.25 * cosine(&self.body, &other.body)
     }
 
-    fn shared(&self, other: &Self, index: &Index) -> Vec<String> {
-        let both = self.told.iter();
-        let both = both.filter(|(stem, _)| other.told.contains_key(*stem));
+    fn shared(&self, other: &Self, index: &SearchIndex) -> Vec<String> {
+        let both = self.outside_body.iter();
+        let both = both.filter(|(stem, _)| other.outside_body.contains_key(*stem));
         named(both.map(|(stem, weight)| (*stem, *weight)).collect(), index)
     }
 
-    fn own(&self, other: &Self, index: &Index) -> Vec<String> {
-        let own = self.told.iter().chain(&self.body);
-        let own = own
-            .filter(|(stem, _)| !other.told.contains_key(*stem) && !other.body.contains_key(*stem));
+    fn own(&self, other: &Self, index: &SearchIndex) -> Vec<String> {
+        let own = self.outside_body.iter().chain(&self.body);
+        let own = own.filter(|(stem, _)| {
+            !other.outside_body.contains_key(*stem) && !other.body.contains_key(*stem)
+        });
         named(own.map(|(stem, weight)| (*stem, *weight)).collect(), index)
     }
 }
@@ -206,7 +205,7 @@ fn cosine(a: &BTreeMap<u32, f32>, b: &BTreeMap<u32, f32>) -> f32 {
 }
 
 /// Returns the words of some stems, the heaviest first; of a stem's words the first.
-fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
+fn named(mut stems: Vec<(u32, f32)>, index: &SearchIndex) -> Vec<String> {
     stems.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     stems.dedup_by_key(|(stem, _)| *stem);
     let mut names = Vec::new();
@@ -235,12 +234,15 @@ fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
     names
 }
 
-/// Returns the documents that share the most telling words of a document.
-fn candidates(index: &Index, document: u32, card: &Card) -> Result<Vec<u32>, Damaged> {
+fn candidates(
+    index: &SearchIndex,
+    document: u32,
+    card: &SkillStems,
+) -> Result<Vec<u32>, DamagedIndex> {
     let mut found: BTreeMap<u32, f32> = BTreeMap::new();
-    for (stem, weight) in heaviest(card.told.clone(), TELLING) {
-        let term = index.term(stem).ok_or(Damaged)?;
-        let postings = index.postings(&term).ok_or(Damaged)?;
+    for (stem, weight) in heaviest(card.outside_body.clone(), TELLING) {
+        let term = index.term(stem).ok_or(DamagedIndex)?;
+        let postings = index.postings(&term).ok_or(DamagedIndex)?;
         for (other, _) in postings.iter().take(MAX_SHARING) {
             if other != document {
                 *found.entry(other).or_default() += weight;
@@ -262,7 +264,7 @@ fn families<'a>(
     pairs: &[(u32, u32, f32)],
     at: &dyn Fn(u32) -> usize,
     name: &dyn Fn(u32) -> &'a str,
-) -> Vec<Family> {
+) -> Vec<ConfusableFamily> {
     let mut member_of: BTreeMap<u32, u32> = BTreeMap::new();
     for (a, b, _) in pairs {
         let (a, b) = (head(&member_of, *a), head(&member_of, *b));
@@ -274,13 +276,13 @@ fn families<'a>(
         let of = head(&member_of, *member);
         groups.entry(of).or_default().push(*member);
     }
-    let mut families: Vec<Family> = groups
+    let mut families: Vec<ConfusableFamily> = groups
         .into_values()
         .filter(|members| members.len() > 2)
         .map(|members| {
             let names: BTreeSet<&str> = members.iter().map(|member| name(*member)).collect();
             let first: Vec<&str> = names.into_iter().take(3).collect();
-            Family {
+            ConfusableFamily {
                 change: format!(
                     "put them below one branch that says how `{}` and the others differ, or begin each \
                      description with what only it is for",
@@ -299,7 +301,14 @@ fn families<'a>(
     families
 }
 
-fn advice(a: &str, b: &str, alike: f32, one: &Card, other: &Card, index: &Index) -> String {
+fn advice(
+    a: &str,
+    b: &str,
+    alike: f32,
+    one: &SkillStems,
+    other: &SkillStems,
+    index: &SearchIndex,
+) -> String {
     if alike >= SAME {
         return format!("they say the same: keep one of `{a}` and `{b}`, or make one of the two");
     }
@@ -319,10 +328,10 @@ fn advice(a: &str, b: &str, alike: f32, one: &Card, other: &Card, index: &Index)
 
 /// Returns the skills that are first results for the descriptions of many others.
 fn broad(
-    index: &Index,
+    index: &SearchIndex,
     skills: &[(usize, &Skill)],
     visible: &dyn Fn(u32) -> bool,
-) -> Result<Vec<Broad>, Damaged> {
+) -> Result<Vec<BroadSkill>, DamagedIndex> {
     const FIRST: usize = 4;
     let step = skills.len().div_ceil(ASKED).max(1);
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
@@ -332,7 +341,7 @@ fn broad(
             continue;
         };
         asked.insert(document as u32);
-        let wanted = Wanted::of(index, description);
+        let wanted = QueryTerms::of(index, description);
         let scores = scores(index, &wanted, visible)?;
         for (other, _) in best(&scores.scores, FIRST, visible) {
             if other as usize != document {
@@ -343,12 +352,12 @@ fn broad(
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
     let is_broad =
         |count: usize| count >= BROAD_COUNT && count as f32 >= BROAD_SHARE * asked.len() as f32;
-    let mut broad: Vec<Broad> = counts
+    let mut broad: Vec<BroadSkill> = counts
         .into_iter()
         .filter(|(_, count)| is_broad(*count))
         .filter_map(|(document, answers)| {
             let (skill, known) = skills.get(document as usize)?;
-            Some(Broad {
+            Some(BroadSkill {
                 skill: *skill,
                 answers,
                 // Its own description is not one of another skill.

@@ -10,12 +10,11 @@ use crate::identity::folder_of;
 pub(super) const FIELDS: usize = 4;
 /// The most different words of one document that are kept; the rest find nothing.
 const MAX_TERMS: usize = 20_000;
-/// The most bytes of one body that are read.
 const MAX_BODY: usize = 1 << 20;
 
 /// A document that can be found.
 #[derive(Debug, Clone, Copy)]
-pub struct Document<'a> {
+pub struct SearchDocument<'a> {
     /// A key that differs whenever anything else here does.
     pub key: u128,
     /// The name of the skill.
@@ -28,13 +27,10 @@ pub struct Document<'a> {
     pub body: &'a str,
 }
 
-/// A document's words, counted by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CountedDocument {
     pub(super) key: u128,
-    /// The number of words in each field.
     pub(super) lengths: [u32; FIELDS],
-    /// The numbers of its words, each with the counts by field.
     pub(super) terms: Vec<(u32, [u16; FIELDS])>,
     /// Abbreviations that it explains.
     pub(super) links: Vec<(String, String)>,
@@ -60,10 +56,10 @@ impl Lexicon {
     }
 }
 
-impl Entry {
-    pub(super) fn of(document: &Document<'_>, lexicon: &mut Lexicon) -> Self {
+impl CountedDocument {
+    pub(super) fn of(document: &SearchDocument<'_>, lexicon: &mut Lexicon) -> Self {
         let body = until(document.body, MAX_BODY);
-        let mut counting = Counting {
+        let mut counting = WordCounter {
             lexicon,
             places: HashMap::new(),
             entry: Self {
@@ -91,13 +87,13 @@ impl Entry {
     }
 }
 
-struct Counting<'a> {
+struct WordCounter<'a> {
     lexicon: &'a mut Lexicon,
     places: HashMap<u32, usize>,
-    entry: Entry,
+    entry: CountedDocument,
 }
 
-impl Counting<'_> {
+impl WordCounter<'_> {
     fn field(&mut self, field: usize, text: &str) {
         each_word(text, &mut |word| {
             if self.entry.terms.len() == MAX_TERMS {
@@ -149,14 +145,14 @@ mod tests {
     #[test]
     fn a_word_is_counted_where_it_stands() {
         let mut lexicon = Lexicon::default();
-        let document = Document {
+        let document = SearchDocument {
             key: 7,
             name: "pdf-tools",
             id: "docs/pdf-tools",
             description: "Merges PDF files",
             body: "# Merging\n```\n# no heading\n```\nPDF pages",
         };
-        let entry = Entry::of(&document, &mut lexicon);
+        let entry = CountedDocument::of(&document, &mut lexicon);
         let counts = |word: &str| {
             let number = lexicon.words.iter().position(|known| &**known == word)?;
             let found = entry.terms.iter().find(|(at, _)| *at as usize == number);
@@ -172,14 +168,14 @@ mod tests {
     fn a_document_of_data_is_bounded() {
         let words: Vec<String> = (0..100_000).map(|number| format!("w{number}")).collect();
         let body = words.join(" ");
-        let document = Document {
+        let document = SearchDocument {
             key: 1,
             name: "n",
             id: "n",
             description: "",
             body: &body,
         };
-        let entry = Entry::of(&document, &mut Lexicon::default());
+        let entry = CountedDocument::of(&document, &mut Lexicon::default());
         assert_eq!(entry.terms.len(), MAX_TERMS);
         assert_eq!(until("aé", 2), "a");
     }

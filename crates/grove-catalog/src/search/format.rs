@@ -20,9 +20,8 @@ pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
 /// A document: its key, the place of its entry, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
-/// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct IndexHead {
     pub(super) documents: u32,
     /// Words as they are written; they come first.
     pub(super) words: u32,
@@ -33,8 +32,7 @@ pub(super) struct Head {
     pub(super) entries: Range<usize>,
 }
 
-impl Head {
-    /// Returns a whole file: the head before its parts.
+impl IndexHead {
     pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.end);
         out.extend_from_slice(&MAGIC);
@@ -113,7 +111,6 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-/// Removes a number from the start of some bytes, and returns it.
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {

@@ -1,20 +1,19 @@
 //! The reader of an index file.
 
-use super::entry::{Entry, FIELDS};
-use super::format::{DOCUMENT, Head, TERM, number32, number64, take_varint};
-use super::weight::Lengths;
+use super::entry::{CountedDocument, FIELDS};
+use super::format::{DOCUMENT, IndexHead, TERM, number32, number64, take_varint};
+use super::weight::AverageLengths;
 
 /// An index over documents that have numbers.
 #[derive(Debug)]
-pub struct Index {
+pub struct SearchIndex {
     bytes: Vec<u8>,
-    head: Head,
-    lengths: Lengths,
+    head: IndexHead,
+    lengths: AverageLengths,
 }
 
-/// A word or stem of an index.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Term {
+pub(super) struct IndexTerm {
     pub(super) documents: u32,
     pub(super) weight: f32,
     pub(super) postings: u64,
@@ -38,17 +37,17 @@ impl Postings<'_> {
     }
 }
 
-impl Index {
+impl SearchIndex {
     /// Opens an index; none if it is damaged or of another version.
     pub fn open(bytes: Vec<u8>) -> Option<Self> {
-        let head = Head::read(&bytes)?;
+        let head = IndexHead::read(&bytes)?;
         let mut index = Self {
             bytes,
             head,
-            lengths: Lengths::of(std::iter::empty()),
+            lengths: AverageLengths::of(std::iter::empty()),
         };
         let documents = 0..index.head.documents;
-        index.lengths = Lengths::of(documents.filter_map(|at| index.lengths_of(at)));
+        index.lengths = AverageLengths::of(documents.filter_map(|at| index.lengths_of(at)));
         Some(index)
     }
 
@@ -101,7 +100,7 @@ impl Index {
     }
 
     /// Returns a document's words; none if its numbers lead nowhere.
-    pub(super) fn entry(&self, document: u32) -> Option<Entry> {
+    pub(super) fn entry(&self, document: u32) -> Option<CountedDocument> {
         let row = self.document(document)?;
         let (start, length) = (number64(row, 16)?, number32(row, 24)? as usize);
         let entries = self.bytes.get(self.head.entries.clone())?;
@@ -122,9 +121,9 @@ impl Index {
     }
 
     /// Returns a word by number, or a stem by its number after the words.
-    pub(super) fn term(&self, term: u32) -> Option<Term> {
+    pub(super) fn term(&self, term: u32) -> Option<IndexTerm> {
         let row = self.row(term)?;
-        Some(Term {
+        Some(IndexTerm {
             documents: number32(row, 8)?,
             weight: f32::from_bits(number32(row, 12)?),
             postings: number64(row, 16)?,
@@ -137,7 +136,6 @@ impl Index {
         self.head.words.saturating_add(stem)
     }
 
-    /// Returns the letters of a word or stem.
     pub(super) fn letters(&self, term: u32) -> Option<&str> {
         let row = self.row(term)?;
         let start = usize::try_from(self.head.rows()).ok()? + 4 + number32(row, 0)? as usize;
@@ -145,20 +143,17 @@ impl Index {
         std::str::from_utf8(bytes).ok()
     }
 
-    /// Returns the number of a word.
     pub(super) fn find_word(&self, word: &str) -> Option<u32> {
         let at = self.first_not_before(0, self.head.words, word);
         (at < self.head.words && self.letters(at) == Some(word)).then_some(at)
     }
 
-    /// Returns the number of a stem among all terms.
     pub(super) fn find_stem(&self, stem: &str) -> Option<u32> {
         let end = self.head.words.checked_add(self.head.stems)?;
         let at = self.first_not_before(self.head.words, end, stem);
         (at < end && self.letters(at) == Some(stem)).then_some(at)
     }
 
-    /// Returns the words that begin with some letters, at most `most`.
     pub(super) fn words_from(&self, start: &str, most: u32) -> impl Iterator<Item = (u32, &str)> {
         let first = self.first_not_before(0, self.head.words, start);
         (first..self.head.words.min(first.saturating_add(most)))
@@ -179,7 +174,7 @@ impl Index {
     }
 
     /// Returns the postings of a term; none if its numbers lead nowhere.
-    pub(super) fn postings(&self, term: &Term) -> Option<Postings<'_>> {
+    pub(super) fn postings(&self, term: &IndexTerm) -> Option<Postings<'_>> {
         let all = self.bytes.get(self.head.postings.clone())?;
         let start = usize::try_from(term.postings).ok()?;
         let (weights, steps) = all
@@ -200,9 +195,9 @@ impl Index {
     }
 }
 
-fn read_entry(mut bytes: &[u8], words: u32) -> Option<Entry> {
+fn read_entry(mut bytes: &[u8], words: u32) -> Option<CountedDocument> {
     let count = take_varint(&mut bytes)?;
-    let mut entry = Entry::default();
+    let mut entry = CountedDocument::default();
     let mut number = 0_u32;
     for _ in 0..count {
         number = number.checked_add(take_varint(&mut bytes)?)?;

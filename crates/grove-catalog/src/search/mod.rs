@@ -1,6 +1,6 @@
 //! The search for the skill for a task in plain words, for keywords, or for a name.
 //!
-//! An index is flat bytes over the skills of a snapshot ([`Builder`], [`Index`]); the caller stores them. The same
+//! An index is flat bytes over the skills of a snapshot ([`IndexBuilder`], [`SearchIndex`]); the caller stores them. The same
 //! library gives the same bytes, even if they were made by keeping entries that had not changed. There is no model:
 //! word forms, parts of identifiers, a short general list of near words, abbreviations that the library explains, and
 //! the words that the first results share.
@@ -20,25 +20,25 @@ mod words;
 
 use std::collections::BTreeMap;
 
-pub use build::Builder;
-pub use entry::Document;
+pub use build::IndexBuilder;
+pub use entry::SearchDocument;
 pub use format::make_checksum_right;
-pub use index::Index;
-pub use query::Damaged;
+pub use index::SearchIndex;
+pub use query::DamagedIndex;
 pub(crate) use stem::stem;
 
 use crate::snapshot::{Skill, Snapshot};
 use entry::FIELDS;
 use grove_spec::words;
-use names::AsName;
-use query::{Scored, Wanted};
+use names::NameQuery;
+use query::{QueryScores, QueryTerms};
 
 /// The most results of one search.
 pub const MAX_LIMIT: usize = 1_000;
 
 /// The reader of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
+pub enum SearchAudience {
     /// A model, which does not get skills whose authors switched them off for models.
     Model,
     /// A person: every usable skill.
@@ -47,19 +47,19 @@ pub enum Audience {
 
 /// The text and the options of one search.
 #[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
+pub struct SearchQuery<'a> {
     /// Words, a task, a name or an id.
     pub text: &'a str,
     /// The number of results that are wanted.
     pub limit: usize,
     /// The reader of the results.
-    pub audience: Audience,
+    pub audience: SearchAudience,
 }
 
 words! {
     /// A part of a skill's file in which a word was found.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Field {
+    pub enum SearchField {
         /// The skill's name or id.
         Name = "name",
         /// The skill's own description.
@@ -71,23 +71,23 @@ words! {
     }
 }
 
-impl Field {
+impl SearchField {
     const ALL: [Self; FIELDS] = [Self::Name, Self::Description, Self::Heading, Self::Body];
 }
 
 /// A word of the query with the place where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
+pub struct MatchedWord {
     /// The word as it was typed.
     pub word: String,
     /// The most telling part that has it, in one of its forms.
-    pub field: Field,
+    pub field: SearchField,
 }
 
 words! {
     /// The certainty that a skill is the one that was asked for.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Fit {
+    pub enum SearchFit {
         /// It is about most of the query, or has the name.
         Well = "well",
         /// It is about a part of the query.
@@ -97,7 +97,7 @@ words! {
     }
 }
 
-impl Fit {
+impl SearchFit {
     /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality --settings`). A
     /// skill about less than the second share of the query is no answer. Nor is one that is about one word of several
     /// and about less than the third share of the others, or that lacks a name in the query.
@@ -121,19 +121,19 @@ impl Fit {
 }
 
 /// Returns true if any of these is worth reading.
-pub fn anything_fits(hits: &[Hit]) -> bool {
-    hits.iter().any(|hit| hit.fit != Fit::Hardly)
+pub fn anything_fits(hits: &[SearchHit]) -> bool {
+    hits.iter().any(|hit| hit.fit != SearchFit::Hardly)
 }
 
 /// A skill that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     /// Its index in the snapshot.
     pub skill: usize,
     /// The score, greater is better; comparable within one search only.
     pub score: f32,
     /// The certainty that it is the right one.
-    pub fit: Fit,
+    pub fit: SearchFit,
     /// The share of the query that it is about, from 0 to 1.
     pub share: f32,
     /// That share without the one word that it is most about. It is all for a query of few words, and zero if the skill
@@ -141,7 +141,7 @@ pub struct Hit {
     pub rest: f32,
     /// The words that led to it, the most telling part first; empty if it was found by words that it shares with other
     /// results, or by its name.
-    pub why: Vec<Reason>,
+    pub why: Vec<MatchedWord>,
     /// The folders and branches above it, outermost first.
     pub path: Vec<String>,
 }
@@ -153,41 +153,45 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
-pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<Vec<Hit>, Damaged> {
+pub fn search(
+    snapshot: &Snapshot,
+    index: &SearchIndex,
+    query: &SearchQuery<'_>,
+) -> Result<Vec<SearchHit>, DamagedIndex> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
-        return Err(Damaged);
+        return Err(DamagedIndex);
     }
     let allowed = |document: u32| {
         skills.get(document as usize).is_some_and(|(_, skill)| {
-            query.audience == Audience::Person || skill.content.flags().model_invocable
+            query.audience == SearchAudience::Person || skill.content.flags().model_invocable
         })
     };
-    let wanted = Wanted::of(index, query.text);
-    let Scored {
+    let wanted = QueryTerms::of(index, query.text);
+    let QueryScores {
         mut scores,
         shares,
         rests,
     } = if wanted.is_empty() {
-        Scored::nothing(skills.len())
+        QueryScores::nothing(skills.len())
     } else {
         query::scores(index, &wanted, &allowed)?
     };
     let by_words = scores.clone();
-    if let Some(name) = AsName::of(query.text) {
+    if let Some(name) = NameQuery::of(query.text) {
         name.add(snapshot, &skills, &mut scores);
     }
     let best = query::best(&scores, query.limit.min(MAX_LIMIT), &allowed);
     let hits = best.into_iter().map(|(document, score)| {
         let at = document as usize;
-        let (skill, _) = *skills.get(at).ok_or(Damaged)?;
+        let (skill, _) = *skills.get(at).ok_or(DamagedIndex)?;
         let of = |all: &[f32]| all.get(at).copied().unwrap_or(0.0);
         let (share, rest) = (of(&shares), of(&rests));
         let is_name = by_words.get(at).is_some_and(|by_words| score > *by_words);
-        Ok(Hit {
+        Ok(SearchHit {
             skill,
             score,
-            fit: Fit::of(share, rest, is_name),
+            fit: SearchFit::of(share, rest, is_name),
             share,
             rest,
             why: why(index, document, &wanted)?,
@@ -197,25 +201,32 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
     hits.collect()
 }
 
-fn why(index: &Index, document: u32, wanted: &Wanted) -> Result<Vec<Reason>, Damaged> {
-    let entry = index.entry(document).ok_or(Damaged)?;
-    let mut fields: BTreeMap<u32, Field> = BTreeMap::new();
+fn why(
+    index: &SearchIndex,
+    document: u32,
+    wanted: &QueryTerms,
+) -> Result<Vec<MatchedWord>, DamagedIndex> {
+    let entry = index.entry(document).ok_or(DamagedIndex)?;
+    let mut fields: BTreeMap<u32, SearchField> = BTreeMap::new();
     for (number, counts) in &entry.terms {
-        let term = index.term(*number).ok_or(Damaged)?;
+        let term = index.term(*number).ok_or(DamagedIndex)?;
         let stem = index.stem_term(term.stem);
         if !wanted.typed.iter().any(|(typed, _)| *typed == stem) {
             continue;
         }
-        let first = Field::ALL.iter().zip(counts).find(|(_, count)| **count > 0);
+        let first = SearchField::ALL
+            .iter()
+            .zip(counts)
+            .find(|(_, count)| **count > 0);
         if let Some((field, _)) = first {
             let known = fields.entry(stem).or_insert(*field);
             *known = (*known).min(*field);
         }
     }
     let typed = wanted.typed.iter();
-    let mut reasons: Vec<Reason> = typed
+    let mut reasons: Vec<MatchedWord> = typed
         .filter_map(|(stem, word)| {
-            Some(Reason {
+            Some(MatchedWord {
                 word: word.clone(),
                 field: *fields.get(stem)?,
             })
@@ -228,7 +239,6 @@ fn why(index: &Index, document: u32, wanted: &Wanted) -> Result<Vec<Reason>, Dam
     Ok(reasons)
 }
 
-/// Returns the groups and branches above a skill.
 fn path(snapshot: &Snapshot, skill: usize) -> Vec<String> {
     let mut above: Vec<usize> = snapshot.tree.ancestors(skill).collect();
     above.reverse();

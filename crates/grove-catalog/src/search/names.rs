@@ -12,20 +12,17 @@ const NEARLY: f32 = 6.0;
 /// The length beyond which a query is no name.
 const MAX_NAME: usize = 200;
 
-/// A query as a name.
-pub(super) struct AsName {
+pub(super) struct NameQuery {
     typed: String,
     /// Set if it can be an address.
     has_label: bool,
     /// The collision key: in one case and composed.
     key: String,
-    /// Its words joined with hyphens, as in names.
     joined: String,
-    /// The most typing errors that are allowed.
     errors: usize,
 }
 
-impl AsName {
+impl NameQuery {
     pub(super) fn of(query: &str) -> Option<Self> {
         let typed = query.trim().trim_start_matches('/');
         if typed.is_empty() || typed.len() > MAX_NAME {
@@ -46,7 +43,6 @@ impl AsName {
         })
     }
 
-    /// Adds to the scores of the skills whose names fit.
     pub(super) fn add(&self, snapshot: &Snapshot, skills: &[(usize, &Skill)], scores: &mut [f32]) {
         let mut any = false;
         let mut maybe = Vec::new();

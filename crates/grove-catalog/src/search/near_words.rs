@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use super::stem::stem;
 use super::words::words;
 
-/// The most explanations that one document can give.
 const MAX_LINKS: usize = 32;
 /// The longest abbreviation, and so the most words it can stand for.
 const MAX_LETTERS: usize = 6;

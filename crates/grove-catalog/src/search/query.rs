@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{FIELDS, until};
-use super::index::{Index, Term};
+use super::index::{IndexTerm, SearchIndex};
 use super::near_words::near;
 use super::stem::stem;
 use super::typed_names::typed_names;
@@ -14,11 +14,8 @@ use super::weight::term_weight;
 use super::words::words;
 use grove_spec::text::edits;
 
-/// The most bytes of a query that are read.
 const MAX_QUERY: usize = 4_000;
-/// The most words of a query that are searched for.
 const MAX_WORDS: usize = 64;
-/// The worth of a near word, by the way in which it is near.
 const NEAR: f32 = 0.3;
 const EXPLAINED: f32 = 0.5;
 const MISSPELT: f32 = 0.7;
@@ -32,32 +29,29 @@ const COMMON: u32 = 4;
 const FAINT: f32 = 0.03;
 /// The number of query words from which on a match of only one is no answer.
 const SEVERAL: usize = 4;
-/// The most words that are compared with an unknown one.
 const MAX_COMPARED: u32 = 5_000;
 
 /// The index cannot be read and has to be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the index is damaged")]
-pub struct Damaged;
+pub struct DamagedIndex;
 
-/// The terms of an index to search for, each with its worth.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct QueryTerms {
     /// The stems of typed words, each with the word as it was typed.
     pub(super) typed: Vec<(u32, String)>,
     /// All terms, by number.
     terms: BTreeMap<u32, f32>,
     /// The score of a document about nothing but the query; words that no document has count most.
-    asked: f32,
+    best_score: f32,
     /// Each different word of the query: its stem, if a document has it, and its worth.
-    said: Vec<(Option<u32>, f32)>,
+    words: Vec<(Option<u32>, f32)>,
     /// The stems of typed names that a document has. Another name may be anything, a person's or a company's, and
     /// counts only as one more word.
     names: Vec<u32>,
 }
 
-/// The results of a query for all documents.
-pub(super) struct Scored {
+pub(super) struct QueryScores {
     /// By document; greater is better.
     pub(super) scores: Vec<f32>,
     /// By document: the share of the query that it is about, from 0 to 1.
@@ -66,7 +60,7 @@ pub(super) struct Scored {
     pub(super) rests: Vec<f32>,
 }
 
-impl Scored {
+impl QueryScores {
     /// Returns the result of a query without words.
     pub(super) fn nothing(documents: usize) -> Self {
         let nothing = vec![0.0; documents];
@@ -78,9 +72,8 @@ impl Scored {
     }
 }
 
-impl Wanted {
-    /// Returns the terms of an index that a text asks for.
-    pub(super) fn of(index: &Index, text: &str) -> Self {
+impl QueryTerms {
+    pub(super) fn of(index: &SearchIndex, text: &str) -> Self {
         let mut all = words(until(text, MAX_QUERY));
         all.truncate(MAX_WORDS);
         let mut wanted = Self::default();
@@ -88,7 +81,7 @@ impl Wanted {
         for word in &all {
             let said = wanted.word(index, word);
             if known.insert(word) {
-                wanted.said.push(said);
+                wanted.words.push(said);
             }
         }
         for pair in all.windows(2) {
@@ -120,29 +113,29 @@ impl Wanted {
     }
 
     /// Adds a word to search for; returns its stem and its worth.
-    fn word(&mut self, index: &Index, word: &str) -> (Option<u32>, f32) {
+    fn word(&mut self, index: &SearchIndex, word: &str) -> (Option<u32>, f32) {
         let weight = |number: u32| index.term(number).map_or(0.0, |term| term.weight);
         if let Some(number) = index.find_word(word) {
             let stem = self.known(index, number, 1.0, word);
             let of_stem = stem.map_or(0.0, weight);
-            self.asked += weight(number) + of_stem;
+            self.best_score += weight(number) + of_stem;
             return (stem, of_stem);
         }
         if let Some(term) = index.find_stem(&stem(word)) {
             *self.terms.entry(term).or_default() += 1.0;
             self.typed.push((term, word.to_owned()));
-            self.asked += weight(term);
+            self.best_score += weight(term);
             return (Some(term), weight(term));
         }
         // The weight of a word and its stem, both as rare as can be.
         let rarest = term_weight(1, 1, index.documents() as usize);
-        self.asked += 2.0 * rarest;
+        self.best_score += 2.0 * rarest;
         let meant = spelled_nearly(index, word);
         let stem = meant.and_then(|number| self.known(index, number, MISSPELT, word));
         (stem, rarest)
     }
 
-    fn known(&mut self, index: &Index, number: u32, worth: f32, typed: &str) -> Option<u32> {
+    fn known(&mut self, index: &SearchIndex, number: u32, worth: f32, typed: &str) -> Option<u32> {
         *self.terms.entry(number).or_default() += worth;
         let stem = index.stem_term(index.term(number)?.stem);
         *self.terms.entry(stem).or_default() += worth;
@@ -152,11 +145,11 @@ impl Wanted {
 
     /// Returns by document the share of the query that it is about, without the word that it is most about; zero for
     /// documents that lack a name.
-    fn rests(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
+    fn rests(&self, index: &SearchIndex) -> Result<Vec<f32>, DamagedIndex> {
         let mut rests = self.rests_of_words(index)?;
         for name in &self.names {
-            let term = index.term(*name).ok_or(Damaged)?;
-            let postings = index.postings(&term).ok_or(Damaged)?;
+            let term = index.term(*name).ok_or(DamagedIndex)?;
+            let postings = index.postings(&term).ok_or(DamagedIndex)?;
             let mut having = postings.iter().map(|(document, _)| document as usize);
             let mut next = having.next();
             for (document, rest) in rests.iter_mut().enumerate() {
@@ -170,25 +163,25 @@ impl Wanted {
         Ok(rests)
     }
 
-    fn rests_of_words(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
+    fn rests_of_words(&self, index: &SearchIndex) -> Result<Vec<f32>, DamagedIndex> {
         let documents = index.documents() as usize;
-        if self.said.len() < SEVERAL {
+        if self.words.len() < SEVERAL {
             return Ok(vec![1.0; documents]);
         }
         let (mut sums, mut most) = (vec![0.0_f32; documents], vec![0.0_f32; documents]);
-        for (stem, worth) in &self.said {
+        for (stem, worth) in &self.words {
             let Some(stem) = stem else { continue };
-            let term = index.term(*stem).ok_or(Damaged)?;
-            let postings = index.postings(&term).ok_or(Damaged)?;
+            let term = index.term(*stem).ok_or(DamagedIndex)?;
+            let postings = index.postings(&term).ok_or(DamagedIndex)?;
             for (document, about) in postings.iter() {
                 let at = document as usize;
                 let gained = worth * f32::from(about) / 255.0;
-                *sums.get_mut(at).ok_or(Damaged)? += gained;
-                let most = most.get_mut(at).ok_or(Damaged)?;
+                *sums.get_mut(at).ok_or(DamagedIndex)? += gained;
+                let most = most.get_mut(at).ok_or(DamagedIndex)?;
                 *most = most.max(gained);
             }
         }
-        let asked: f32 = self.said.iter().map(|(_, worth)| worth).sum();
+        let asked: f32 = self.words.iter().map(|(_, worth)| worth).sum();
         let rests = sums.iter().zip(&most);
         Ok(rests
             .map(|(sum, most)| (sum - most) / asked.max(f32::MIN_POSITIVE))
@@ -197,7 +190,7 @@ impl Wanted {
 }
 
 /// Adds abbreviations and their explanations, in both directions.
-fn explained(index: &Index, query: &[String], more: &mut BTreeMap<u32, f32>) {
+fn explained(index: &SearchIndex, query: &[String], more: &mut BTreeMap<u32, f32>) {
     for (short, long) in index.links() {
         let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
         if query.iter().any(|word| word == short) {
@@ -208,7 +201,7 @@ fn explained(index: &Index, query: &[String], more: &mut BTreeMap<u32, f32>) {
     }
 }
 
-fn add_phrase(index: &Index, stems: &[String], worth: f32, more: &mut BTreeMap<u32, f32>) {
+fn add_phrase(index: &SearchIndex, stems: &[String], worth: f32, more: &mut BTreeMap<u32, f32>) {
     #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
     let each = worth / stems.len().max(1) as f32;
     for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {
@@ -218,7 +211,7 @@ fn add_phrase(index: &Index, stems: &[String], worth: f32, more: &mut BTreeMap<u
 }
 
 /// Returns a word one typing error away from one that no document has; of several the most frequent.
-fn spelled_nearly(index: &Index, word: &str) -> Option<u32> {
+fn spelled_nearly(index: &SearchIndex, word: &str) -> Option<u32> {
     if word.chars().count() < 5 {
         return None;
     }
@@ -235,19 +228,18 @@ fn spelled_nearly(index: &Index, word: &str) -> Option<u32> {
     near.max_by_key(by_use).map(|(number, _)| number)
 }
 
-/// Returns the score of every document.
 pub(super) fn scores(
-    index: &Index,
-    wanted: &Wanted,
+    index: &SearchIndex,
+    wanted: &QueryTerms,
     allowed: &dyn Fn(u32) -> bool,
-) -> Result<Scored, Damaged> {
+) -> Result<QueryScores, DamagedIndex> {
     let mut scores = vec![0.0; index.documents() as usize];
     add(
         index,
         wanted.terms.iter().map(|(t, w)| (*t, *w)),
         &mut scores,
     )?;
-    let asked = wanted.asked.max(f32::MIN_POSITIVE);
+    let asked = wanted.best_score.max(f32::MIN_POSITIVE);
     let shares = scores
         .iter()
         .map(|score| (score / asked).min(1.0))
@@ -260,7 +252,7 @@ pub(super) fn scores(
     for score in scores.iter_mut().filter(|score| **score < least) {
         *score = 0.0;
     }
-    Ok(Scored {
+    Ok(QueryScores {
         scores,
         shares,
         rests: wanted.rests(index)?,
@@ -268,21 +260,21 @@ pub(super) fn scores(
 }
 
 fn add(
-    index: &Index,
+    index: &SearchIndex,
     terms: impl Iterator<Item = (u32, f32)>,
     scores: &mut [f32],
-) -> Result<(), Damaged> {
+) -> Result<(), DamagedIndex> {
     // A word and its stem often have the same postings, which are then read once.
-    let mut lists: BTreeMap<u64, (Term, f32)> = BTreeMap::new();
+    let mut lists: BTreeMap<u64, (IndexTerm, f32)> = BTreeMap::new();
     for (number, worth) in terms {
-        let term = index.term(number).ok_or(Damaged)?;
+        let term = index.term(number).ok_or(DamagedIndex)?;
         let list = lists.entry(term.postings).or_insert((term, 0.0));
         list.1 += worth * term.weight / 255.0;
     }
     for (term, unit) in lists.values() {
-        let postings = index.postings(term).ok_or(Damaged)?;
+        let postings = index.postings(term).ok_or(DamagedIndex)?;
         for (document, weight) in postings.iter() {
-            let score = scores.get_mut(document as usize).ok_or(Damaged)?;
+            let score = scores.get_mut(document as usize).ok_or(DamagedIndex)?;
             *score += unit * f32::from(weight);
         }
     }
@@ -315,23 +307,23 @@ pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) 
 }
 
 /// Returns the stems that the first documents are about, the most telling with a worth of 1.
-fn feedback(index: &Index, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
+fn feedback(index: &SearchIndex, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, DamagedIndex> {
     let total: f32 = first.iter().map(|(_, score)| score).sum();
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
     for (document, score) in first {
-        let entry = index.entry(*document).ok_or(Damaged)?;
+        let entry = index.entry(*document).ok_or(DamagedIndex)?;
         let mut by_stem: BTreeMap<u32, [u16; FIELDS]> = BTreeMap::new();
         for (number, counts) in &entry.terms {
-            let term = index.term(*number).ok_or(Damaged)?;
+            let term = index.term(*number).ok_or(DamagedIndex)?;
             let kept = by_stem.entry(index.stem_term(term.stem)).or_default();
             for (kept, count) in kept.iter_mut().zip(counts) {
                 *kept = kept.saturating_add(*count);
             }
         }
         for (stem, counts) in by_stem {
-            let Term {
+            let IndexTerm {
                 weight, documents, ..
-            } = index.term(stem).ok_or(Damaged)?;
+            } = index.term(stem).ok_or(DamagedIndex)?;
             if documents > index.documents() / COMMON + 2 {
                 continue;
             }

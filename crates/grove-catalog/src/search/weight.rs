@@ -14,11 +14,10 @@ const SATURATION: f32 = 3.0;
 /// says what a skill is about.
 const BODY_ALONE: f32 = 0.7;
 
-/// The average lengths of the fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lengths([f32; FIELDS]);
+pub(super) struct AverageLengths([f32; FIELDS]);
 
-impl Lengths {
+impl AverageLengths {
     pub(super) fn of(all: impl Iterator<Item = [u32; FIELDS]>) -> Self {
         let mut totals = [0_u64; FIELDS];
         let mut count = 0_u64;
@@ -79,7 +78,7 @@ mod tests {
         assert!(term_weight(1, 1, 1000) > term_weight(100, 100, 1000));
         assert!(term_weight(10, 10, 1000) > term_weight(10, 0, 1000));
         assert!(term_weight(1000, 1000, 1000) > 0.0);
-        let lengths = Lengths::of([[2, 20, 10, 500]; 3].into_iter());
+        let lengths = AverageLengths::of([[2, 20, 10, 500]; 3].into_iter());
         let at = |counts| lengths.frequency(counts, [2, 20, 10, 500]);
         assert!(at([1, 0, 0, 0]) > at([0, 1, 0, 0]));
         assert!(at([0, 1, 0, 0]) > at([0, 0, 0, 1]));

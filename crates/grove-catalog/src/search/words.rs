@@ -23,7 +23,6 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns all words, for texts as short as a query.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, &mut |word| all.push(word.to_owned()));
@@ -47,7 +46,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
         each(buffer);
         return;
     }
-    if says_something(buffer) {
+    if is_telling(buffer) {
         each(buffer);
     }
     let mut start = 0;
@@ -56,7 +55,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
         if let Some(part) = run.get(start..end).filter(|_| is_part) {
             lower(part, buffer);
             let is_number = buffer.bytes().all(|b| b.is_ascii_digit());
-            if !is_number && says_something(buffer) {
+            if !is_number && is_telling(buffer) {
                 each(buffer);
             }
         }
@@ -66,19 +65,21 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
 
 /// Finds where the parts of an identifier end: `parseHTTPRequest2` has `parse`, `HTTP`, `Request` and `2`.
 fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
-    let mut kinds = run.char_indices().map(|(at, c)| (at, Kind::of(c)));
+    let mut kinds = run.char_indices().map(|(at, c)| (at, LetterKind::of(c)));
     let mut before = kinds.next().map(|(_, kind)| kind);
-    let next = run.char_indices().skip(2).map(|(_, c)| Kind::of(c));
+    let next = run.char_indices().skip(2).map(|(_, c)| LetterKind::of(c));
     let mut next = next.map(Some).chain([None]);
     std::iter::from_fn(move || {
         for (at, kind) in kinds.by_ref() {
             let last = before.replace(kind);
             let following = next.next().flatten();
             let begins = match (last, kind) {
-                (Some(Kind::Lower | Kind::Digit), Kind::Upper) => true,
+                (Some(LetterKind::Lower | LetterKind::Digit), LetterKind::Upper) => true,
                 // The last capital of several belongs to the word after it.
-                (Some(Kind::Upper), Kind::Upper) => following == Some(Kind::Lower),
-                (Some(a), b) => (a == Kind::Digit) != (b == Kind::Digit),
+                (Some(LetterKind::Upper), LetterKind::Upper) => {
+                    following == Some(LetterKind::Lower)
+                }
+                (Some(a), b) => (a == LetterKind::Digit) != (b == LetterKind::Digit),
                 (None, _) => false,
             };
             if begins {
@@ -90,13 +91,13 @@ fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LetterKind {
     Upper,
     Lower,
     Digit,
 }
 
-impl Kind {
+impl LetterKind {
     fn of(c: char) -> Self {
         if c.is_uppercase() {
             Self::Upper
@@ -141,7 +142,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Returns true if a word is more than a letter and not one of those that every text has.
-pub(super) fn says_something(word: &str) -> bool {
+pub(super) fn is_telling(word: &str) -> bool {
     let alone = word.len() == 1 && !word.bytes().all(|b| b.is_ascii_digit());
     !alone && STOP.binary_search(&word).is_err()
 }

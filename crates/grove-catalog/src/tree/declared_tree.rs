@@ -8,18 +8,18 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
-use grove_spec::skill::tree_keys::Declared;
-use grove_spec::skill::{Children, TreeKeys, name_key};
+use grove_spec::skill::tree_keys::DeclaredValue;
+use grove_spec::skill::{DeclaredChildren, TreeKeys, name_key};
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use super::places::{
-    Places, all_places, child_paths, children_folder, in_children_folder, path_below, places,
-    spoken_of,
+    Places, all_places, child_paths, children_folder, in_children_folder, mentioned_paths,
+    path_below, places,
 };
-use super::shared_words::Words;
-use super::{MAX_LEVELS, Tree};
-use crate::identity::{self, Layout};
+use super::shared_words::ListedWords;
+use super::{MAX_LEVELS, SkillTree};
+use crate::identity::{self, SkillLayout};
 use crate::root::Root;
 use crate::snapshot::Skill;
 
@@ -29,7 +29,11 @@ const FEW: usize = 3;
 /// Builds the tree and gives each skill the findings about its declarations.
 ///
 /// The findings of discovery name children that are there and were not read: these are not missing.
-pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -> Tree {
+pub(crate) fn declared_tree(
+    skills: &mut [Skill],
+    roots: &[Root],
+    found: &[Diagnostic],
+) -> SkillTree {
     let declaring: Vec<usize> = (0..skills.len())
         .filter(|at| {
             skills
@@ -38,12 +42,12 @@ pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagn
         })
         .collect();
     if declaring.is_empty() {
-        return Tree::default();
+        return SkillTree::default();
     }
     let mut builder = TreeBuilder {
         skills,
         roots,
-        spoken_of: spoken_of(found),
+        mentioned: mentioned_paths(found),
         places: places(skills),
         names: BTreeMap::new(),
         ids: BTreeMap::new(),
@@ -77,7 +81,7 @@ struct TreeBuilder<'a> {
     skills: &'a [Skill],
     roots: &'a [Root],
     /// The paths that earlier findings name.
-    spoken_of: BTreeSet<PathBuf>,
+    mentioned: BTreeSet<PathBuf>,
     places: Places<'a>,
     /// The skills of each root by name and by id, once a parent has to be found.
     names: BTreeMap<(usize, Cow<'a, str>), Vec<usize>>,
@@ -102,7 +106,7 @@ impl<'a> TreeBuilder<'a> {
         let Some(skill) = self.skills.get(branch) else {
             return;
         };
-        if all_places(skill).all(|place| place.layout == Layout::Flat) {
+        if all_places(skill).all(|place| place.layout == SkillLayout::Flat) {
             let message =
                 "a flat file has no folder of its own, so its children are not looked for";
             let help =
@@ -110,7 +114,7 @@ impl<'a> TreeBuilder<'a> {
             let finding = Diagnostic::new(Code::ChildMissing, message).with_help(help);
             return self.findings.push((branch, finding.at(declared.at)));
         }
-        let Children::Named(names) = &declared.value else {
+        let DeclaredChildren::Named(names) = &declared.value else {
             for child in self.every_child(skill) {
                 self.claim(child, branch, branch);
             }
@@ -122,14 +126,14 @@ impl<'a> TreeBuilder<'a> {
                 twice.push(name.clone());
             } else if let Some(child) = self.child(skill, name) {
                 self.claim(child, branch, branch);
-            } else if !self.is_spoken_of(skill, name) {
+            } else if !self.is_mentioned(skill, name) {
                 missing.push(name.clone());
             }
         }
         self.declared.insert(branch, seen.len());
         if !twice.is_empty() {
             let message = format!("declared twice: {}", first_names(&twice));
-            self.say(branch, Code::ChildDuplicate, message, twice);
+            self.add_finding(branch, Code::ChildDuplicate, message, twice);
         }
         if !missing.is_empty() {
             let message = format!(
@@ -137,7 +141,7 @@ impl<'a> TreeBuilder<'a> {
                 count(missing.len(), "declared child is", "declared children are"),
                 first_names(&missing)
             );
-            self.say(branch, Code::ChildMissing, message, missing);
+            self.add_finding(branch, Code::ChildMissing, message, missing);
         }
     }
 
@@ -172,7 +176,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Returns true if a declared child was met and could not be used, for which there is another finding.
-    fn is_spoken_of(&self, branch: &Skill, name: &str) -> bool {
+    fn is_mentioned(&self, branch: &Skill, name: &str) -> bool {
         all_places(branch).any(|place| {
             let paths = child_paths(place, name).into_iter().flatten();
             let folder = children_folder(place);
@@ -181,11 +185,11 @@ impl<'a> TreeBuilder<'a> {
             paths
                 .chain(folder)
                 .chain([file])
-                .any(|path| root.is_some_and(|root| self.spoken_of.contains(&root.join(path))))
+                .any(|path| root.is_some_and(|root| self.mentioned.contains(&root.join(path))))
         })
     }
 
-    fn parent_of(&self, child: usize) -> Option<&'a Declared<String>> {
+    fn parent_of(&self, child: usize) -> Option<&'a DeclaredValue<String>> {
         self.keys(child)?.parent.as_ref()
     }
 
@@ -207,7 +211,7 @@ impl<'a> TreeBuilder<'a> {
             [one] => *one,
             [] => {
                 let message = format!("no skill of this root is called `{wanted}`");
-                return self.say(child, Code::ParentMissing, message, Vec::new());
+                return self.add_finding(child, Code::ParentMissing, message, Vec::new());
             }
             several => {
                 let ids = several.iter().filter_map(|at| self.skills.get(*at));
@@ -217,7 +221,7 @@ impl<'a> TreeBuilder<'a> {
                     ids.len(),
                     first_names(&ids)
                 );
-                return self.say(child, Code::ParentMissing, message, ids);
+                return self.add_finding(child, Code::ParentMissing, message, ids);
             }
         };
         if self.claim(child, parent, child) {
@@ -250,7 +254,7 @@ impl<'a> TreeBuilder<'a> {
                     self.id(child),
                     self.id(first)
                 );
-                self.say(claimant, Code::ChildDuplicate, message, Vec::new());
+                self.add_finding(claimant, Code::ChildDuplicate, message, Vec::new());
                 return false;
             }
             None => {}
@@ -267,7 +271,7 @@ impl<'a> TreeBuilder<'a> {
                     self.id(parent)
                 )
             };
-            self.say(claimant, Code::TreeCycle, message, Vec::new());
+            self.add_finding(claimant, Code::TreeCycle, message, Vec::new());
             return false;
         }
         if let Some(slot) = self.parents.get_mut(child) {
@@ -309,32 +313,32 @@ impl<'a> TreeBuilder<'a> {
                     if ids.len() == 1 { "its" } else { "their" },
                     first_names(&ids)
                 );
-                self.say(branch, Code::TreeDepth, message, ids);
+                self.add_finding(branch, Code::TreeDepth, message, ids);
             }
         }
     }
 
-    fn tree(&self) -> Tree {
-        Tree::of(self.accepted.iter().filter_map(|child| {
+    fn tree(&self) -> SkillTree {
+        SkillTree::of(self.accepted.iter().filter_map(|child| {
             let parent = self.parents.get(*child).copied().flatten()?;
             Some((*child, parent))
         }))
     }
 
-    fn judge_branches(&mut self, tree: &Tree) {
+    fn judge_branches(&mut self, tree: &SkillTree) {
         for branch in tree.branches() {
             let children = tree.children(branch);
             let declared = self.declared.get(&branch).copied().unwrap_or(0);
             if children.len().max(declared) < FEW {
                 let message = format!("it has {}", count(children.len(), "child", "children"));
-                self.say(branch, Code::BranchSmall, message, Vec::new());
+                self.add_finding(branch, Code::BranchSmall, message, Vec::new());
             }
-            self.judge_words(branch, children);
+            self.check_shared_words(branch, children);
         }
     }
 
     /// The description of a parent must give a model a reason to open it.
-    fn judge_words(&mut self, branch: usize, children: &[usize]) {
+    fn check_shared_words(&mut self, branch: usize, children: &[usize]) {
         let Some((parent, description)) = self
             .skills
             .get(branch)
@@ -342,14 +346,14 @@ impl<'a> TreeBuilder<'a> {
         else {
             return;
         };
-        let words = Words::of(parent.name(), description);
+        let words = ListedWords::of(parent.name(), description);
         let hidden: Vec<String> = children
             .iter()
             .filter_map(|at| self.skills.get(*at))
             .filter(|child| child.content.flags().valid)
             .filter(|child| {
                 let description = child.description().unwrap_or_default();
-                !words.meet(&Words::of(child.name(), description))
+                !words.share_a_word(&ListedWords::of(child.name(), description))
             })
             .map(|child| child.name().to_owned())
             .collect();
@@ -359,7 +363,7 @@ impl<'a> TreeBuilder<'a> {
                 count(hidden.len(), "child", "children"),
                 first_names(&hidden)
             );
-            self.say(branch, Code::BranchVague, message, hidden);
+            self.add_finding(branch, Code::BranchVague, message, hidden);
         }
     }
 
@@ -368,7 +372,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Adds a finding about a skill, at the key that caused it if there is one.
-    fn say(&mut self, at: usize, code: Code, message: String, names: Vec<String>) {
+    fn add_finding(&mut self, at: usize, code: Code, message: String, names: Vec<String>) {
         let mut finding = Diagnostic::new(code, message).with_names(names);
         let keys = self.keys(at);
         let children = keys.and_then(|keys| Some(keys.children.as_ref()?.at));

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use grove_spec::{Code, Diagnostic};
 
-use crate::identity::Layout;
-use crate::snapshot::{Location, Skill};
+use crate::identity::SkillLayout;
+use crate::snapshot::{Skill, SkillLocation};
 
 /// The folder inside a skill's own where children are searched for first.
 const CHILDREN_FOLDER: &str = "skills";
@@ -17,7 +17,7 @@ pub(super) type Places<'a> = BTreeMap<(usize, &'a str), usize>;
 pub(super) fn places(skills: &[Skill]) -> Places<'_> {
     let mut places = Places::new();
     for (at, skill) in skills.iter().enumerate() {
-        for place in all_places(skill).filter(|place| place.layout == Layout::Folder) {
+        for place in all_places(skill).filter(|place| place.layout == SkillLayout::Folder) {
             places.insert((place.root, &*place.id), at);
         }
     }
@@ -26,7 +26,7 @@ pub(super) fn places(skills: &[Skill]) -> Places<'_> {
 
 /// Returns the paths that findings name as there and not used: files and folders in the way, files beyond the limit of
 /// candidates, and files whose children lie too deep.
-pub(super) fn spoken_of(found: &[Diagnostic]) -> BTreeSet<PathBuf> {
+pub(super) fn mentioned_paths(found: &[Diagnostic]) -> BTreeSet<PathBuf> {
     let mut paths = BTreeSet::new();
     for (finding, file) in found
         .iter()
@@ -48,21 +48,21 @@ pub(super) fn spoken_of(found: &[Diagnostic]) -> BTreeSet<PathBuf> {
     paths
 }
 
-pub(super) fn all_places(skill: &Skill) -> impl Iterator<Item = &Location> {
+pub(super) fn all_places(skill: &Skill) -> impl Iterator<Item = &SkillLocation> {
     std::iter::once(&skill.place).chain(&skill.also_at)
 }
 
 /// Returns the start of every path below a skill's folder; a flat file has none.
-pub(super) fn path_below(place: &Location) -> Option<String> {
+pub(super) fn path_below(place: &SkillLocation) -> Option<String> {
     match place.layout {
-        Layout::Root => Some(String::new()),
-        Layout::Folder => Some(format!("{}/", place.id)),
-        Layout::Flat => None,
+        SkillLayout::Root => Some(String::new()),
+        SkillLayout::Folder => Some(format!("{}/", place.id)),
+        SkillLayout::Flat => None,
     }
 }
 
 /// Returns the two places of a child, by path below the root.
-pub(super) fn child_paths(place: &Location, name: &str) -> Option<[String; 2]> {
+pub(super) fn child_paths(place: &SkillLocation, name: &str) -> Option<[String; 2]> {
     let start = path_below(place)?;
     Some([
         format!("{start}{CHILDREN_FOLDER}/{name}"),
@@ -71,7 +71,7 @@ pub(super) fn child_paths(place: &Location, name: &str) -> Option<[String; 2]> {
 }
 
 /// Returns the folder where children are searched for first, by path below the root.
-pub(super) fn children_folder(place: &Location) -> Option<String> {
+pub(super) fn children_folder(place: &SkillLocation) -> Option<String> {
     path_below(place).map(|start| start + CHILDREN_FOLDER)
 }
 

@@ -10,17 +10,15 @@ use crate::search::stem;
 
 /// The fewest letters of a word that counts although no name has it.
 const LONG: usize = 4;
-/// The most words of one text that are read.
 const MAX_WORDS: usize = 2_000;
 
-/// The words that a list shows of a skill.
-pub(super) struct Words {
+pub(super) struct ListedWords {
     name: BTreeSet<String>,
     all: BTreeSet<String>,
     is_spaced: bool,
 }
 
-impl Words {
+impl ListedWords {
     pub(super) fn of(name: &str, description: &str) -> Self {
         let name_words: BTreeSet<String> = stems(name).collect();
         let all = stems(description).chain(name_words.iter().cloned());
@@ -32,7 +30,7 @@ impl Words {
     }
 
     /// Returns true if the two share a word that counts, or if their scripts cannot be compared.
-    pub(super) fn meet(&self, other: &Self) -> bool {
+    pub(super) fn share_a_word(&self, other: &Self) -> bool {
         let counts = |word: &&String| {
             word.chars().count() >= LONG || self.name.contains(*word) || other.name.contains(*word)
         };
@@ -53,7 +51,7 @@ fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Returns true if a word in lower case says nothing about what a skill is for.
-pub(crate) fn says_nothing(word: &str) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     SAYS_NOTHING.contains(&stem(word))
 }
 
@@ -64,7 +62,6 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The stems of words that say nothing about what a skill is for.
 static SAYS_NOTHING: LazyLock<BTreeSet<String>> =
     LazyLock::new(|| STOP_WORDS.split(' ').map(stem).collect());
 
@@ -112,7 +109,8 @@ mod tests {
             (("書類", "文書を扱う"), ("pdf", "PDFを読む")),
         ] {
             assert!(
-                Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                ListedWords::of(parent.0, parent.1)
+                    .share_a_word(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }
@@ -141,7 +139,8 @@ mod tests {
             (("web", "Do it as one"), ("sql", "Run it as one")),
         ] {
             assert!(
-                !Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                !ListedWords::of(parent.0, parent.1)
+                    .share_a_word(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};
-use grove_catalog::content::Content;
-use grove_catalog::resolve::Candidate;
-use grove_catalog::root::{Root, Source, make_labels_unique};
+use grove_catalog::catalog::{Catalog, CatalogBudget, CatalogRequest, CatalogStyle, catalog};
+use grove_catalog::content::SkillContent;
+use grove_catalog::resolve::SkillCandidate;
+use grove_catalog::root::{Root, RootSource, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::config::Settings;
-use grove_spec::skill::{Parsed, Skill};
+use grove_spec::skill::{ParsedSkill, SkillFile};
 
 use crate::library::{self, candidate, look};
 
@@ -44,40 +44,40 @@ impl Made {
     }
 }
 
-fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
+fn snapshot(sources: &[RootSource], skills: &[Made]) -> Snapshot {
     let mut roots: Vec<Root> = sources
         .iter()
         .enumerate()
         .map(|(at, source)| {
             let path = match source {
-                Source::User => format!("{HOME}/.agents/skills{at}"),
+                RootSource::User => format!("{HOME}/.agents/skills{at}"),
                 _ => format!("/srv/a rather long folder/{at}/skills"),
             };
             let label = format!("{}:skills", source.as_str());
             let mut root = library::root(*source, &label, path);
-            root.standing.order = at as u32;
+            root.rank.order = at as u32;
             root
         })
         .collect();
     make_labels_unique(&mut roots);
-    let mut candidates: Vec<Candidate> = skills
+    let mut candidates: Vec<SkillCandidate> = skills
         .iter()
         .enumerate()
         .map(|(at, made)| {
-            let skill = Skill {
+            let skill = SkillFile {
                 name: Some(made.name.clone()),
                 description: Some(made.description.clone()),
                 model_invocable: true,
                 user_invocable: true,
-                ..Skill::default()
+                ..SkillFile::default()
             };
-            let parsed = Parsed {
+            let parsed = ParsedSkill {
                 skill,
                 body_offset: 0,
                 diagnostics: Vec::new(),
             };
-            Candidate {
-                content: Arc::new(Content::new(at as u128, None, 1, parsed)),
+            SkillCandidate {
+                content: Arc::new(SkillContent::new(at as u128, None, 1, parsed)),
                 ..candidate(made.root, &made.id, "")
             }
         })
@@ -90,12 +90,12 @@ fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
 }
 
 fn request<'a>(
-    budget: Budget,
+    budget: CatalogBudget,
     usage: &'a BTreeMap<String, u32>,
     expanded: &'a [String],
-) -> Request<'a> {
-    Request {
-        style: Style::Xml,
+) -> CatalogRequest<'a> {
+    CatalogRequest {
+        style: CatalogStyle::Xml,
         budget,
         home: Some(Path::new(HOME)),
         index_dir: Path::new(INDEX),
@@ -106,7 +106,7 @@ fn request<'a>(
     }
 }
 
-fn plain(snapshot: &Snapshot, budget: Budget) -> Catalog {
+fn plain(snapshot: &Snapshot, budget: CatalogBudget) -> Catalog {
     catalog(snapshot, &request(budget, &BTreeMap::new(), &[]))
 }
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use grove_catalog::catalog::{Budget, Request, Style, catalog};
+use grove_catalog::catalog::{CatalogBudget, CatalogRequest, CatalogStyle, catalog};
 use grove_catalog::disclosure::{
-    Activating, Caller, Collapsing, Expansion, Frozen, Group, Listed, Material, Node, Prepared,
-    Refusal, Resources, Session, expansion_text, list_children, prepare, resolve,
+    ActivateOutcome, ActivationInput, ChildList, CollapseOutcome, DisclosureNode,
+    DisclosureRefusal, DisclosureSession, ExpandOutcome, FrozenInputs, PreparedSkill, SkillCaller,
+    SkillGroup, SkillResources, expansion_text, list_children, prepare, resolve,
 };
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::tree::Tree;
+use grove_catalog::tree::SkillTree;
 use grove_spec::config::Settings;
 use proptest::prelude::*;
 
@@ -43,7 +44,7 @@ fn index(snapshot: &Snapshot, address: &str) -> usize {
 }
 
 fn with_tree(mut snapshot: Snapshot, pairs: &[(&str, &str)]) -> Snapshot {
-    let tree = Tree::of(
+    let tree = SkillTree::of(
         pairs
             .iter()
             .map(|(child, parent)| (index(&snapshot, child), index(&snapshot, parent))),
@@ -96,30 +97,49 @@ fn what_was_typed_leads_to_one_node_or_a_refusal() {
     let snapshot = library();
     let at = |address: &str| index(&snapshot, address);
     let skill = |address: &str, caller| Ok((address.to_owned(), caller));
-    let group = |key: &str| Ok((key.to_owned(), Caller::Model));
-    let near =
-        |names: &[&str]| Refusal::Unknown(names.iter().map(|name| (*name).to_owned()).collect());
+    let group = |key: &str| Ok((key.to_owned(), SkillCaller::Model));
+    let near = |names: &[&str]| {
+        DisclosureRefusal::Unknown(names.iter().map(|name| (*name).to_owned()).collect())
+    };
     for (typed, expected) in [
-        ("pdf", skill("pdf@user:s", Caller::Model)),
-        ("/pdf", skill("pdf@user:s", Caller::Person)),
-        ("pdf@user:s", skill("pdf@user:s", Caller::Model)),
-        ("shell/tmux", skill("shell/tmux@user:s", Caller::Model)),
-        ("/shell/tmux", skill("shell/tmux@user:s", Caller::Person)),
-        ("old/pdf@extra:s", skill("old/pdf@extra:s", Caller::Model)),
-        ("old/pdf", Err(Refusal::Shadowed(at("old/pdf@extra:s")))),
-        ("x", Err(Refusal::NotUsable(at("web/x@user:s")))),
-        ("web/x@user:s", Err(Refusal::NotUsable(at("web/x@user:s")))),
-        ("hidden", Err(Refusal::ForPeople(at("shell/hidden@user:s")))),
+        ("pdf", skill("pdf@user:s", SkillCaller::Model)),
+        ("/pdf", skill("pdf@user:s", SkillCaller::Person)),
+        ("pdf@user:s", skill("pdf@user:s", SkillCaller::Model)),
+        ("shell/tmux", skill("shell/tmux@user:s", SkillCaller::Model)),
+        (
+            "/shell/tmux",
+            skill("shell/tmux@user:s", SkillCaller::Person),
+        ),
+        (
+            "old/pdf@extra:s",
+            skill("old/pdf@extra:s", SkillCaller::Model),
+        ),
+        (
+            "old/pdf",
+            Err(DisclosureRefusal::Shadowed(at("old/pdf@extra:s"))),
+        ),
+        ("x", Err(DisclosureRefusal::NotUsable(at("web/x@user:s")))),
+        (
+            "web/x@user:s",
+            Err(DisclosureRefusal::NotUsable(at("web/x@user:s"))),
+        ),
+        (
+            "hidden",
+            Err(DisclosureRefusal::ForPeople(at("shell/hidden@user:s"))),
+        ),
         (
             "shell/hidden@user:s",
-            Err(Refusal::ForPeople(at("shell/hidden@user:s"))),
+            Err(DisclosureRefusal::ForPeople(at("shell/hidden@user:s"))),
         ),
-        ("/hidden", skill("shell/hidden@user:s", Caller::Person)),
-        ("/quiet", Err(Refusal::ForModels(at("quiet@user:s")))),
-        ("quiet", skill("quiet@user:s", Caller::Model)),
+        ("/hidden", skill("shell/hidden@user:s", SkillCaller::Person)),
+        (
+            "/quiet",
+            Err(DisclosureRefusal::ForModels(at("quiet@user:s"))),
+        ),
+        ("quiet", skill("quiet@user:s", SkillCaller::Model)),
         (
             "twin",
-            Err(Refusal::Several(vec![
+            Err(DisclosureRefusal::Several(vec![
                 at("twin2@user:s"),
                 at("web/twin@user:s"),
             ])),
@@ -141,7 +161,7 @@ fn what_was_typed_leads_to_one_node_or_a_refusal() {
         let found = found.map(|target| (target.node.key(&snapshot), target.caller));
         assert_eq!(found, expected, "{typed}");
     }
-    let Err(Refusal::SeveralGroups(several)) = resolve(&snapshot, "shell") else {
+    let Err(DisclosureRefusal::SeveralGroups(several)) = resolve(&snapshot, "shell") else {
         panic!("two roots have one");
     };
     let keys: Vec<&str> = several.iter().map(|group| group.key.as_str()).collect();
@@ -211,21 +231,21 @@ fn a_branchs_children_take_its_place_in_declared_order() {
         ],
         "what is kept for people is passed over, its children are not"
     );
-    assert_eq!(Group::all(&snapshot), [], "few skills have no groups");
+    assert_eq!(SkillGroup::all(&snapshot), [], "few skills have no groups");
 }
 
-fn material<'a>(body: &'a str, resources: &'a Resources) -> Material<'a> {
-    Material {
+fn material<'a>(body: &'a str, resources: &'a SkillResources) -> ActivationInput<'a> {
+    ActivationInput {
         body,
         resources,
         words: &[],
-        caller: Caller::Model,
+        caller: SkillCaller::Model,
         home: Some(Path::new("/user")),
     }
 }
 
-fn prepared(snapshot: &Snapshot, address: &str, body: &str) -> Prepared {
-    let resources = Resources::default();
+fn prepared(snapshot: &Snapshot, address: &str, body: &str) -> PreparedSkill {
+    let resources = SkillResources::default();
     prepare(
         snapshot,
         index(snapshot, address),
@@ -237,7 +257,7 @@ fn prepared(snapshot: &Snapshot, address: &str, body: &str) -> Prepared {
 #[test]
 fn a_leaf_gives_its_body_its_folder_and_its_resources() {
     let snapshot = library();
-    let resources = Resources {
+    let resources = SkillResources {
         names: (0..53).map(|n| format!("r/{n:02}<&.md")).collect(),
         more: 2,
         uncounted: false,
@@ -298,27 +318,36 @@ fn a_branch_brings_its_children_and_the_start_of_its_body() {
 #[test]
 fn activating_a_branch_expands_it_and_nothing_is_given_twice() {
     let snapshot = tree();
-    let mut session = Session::new(Frozen::default());
+    let mut session = DisclosureSession::new(FrozenInputs::default());
     let docs = prepared(&snapshot, "g/docs@user:s", "one");
-    assert_eq!(docs.enter(&snapshot, &mut session), Ok(Activating::New));
-    assert_eq!(session.expanded(), ["g/docs@user:s"]);
-    assert_eq!(docs.enter(&snapshot, &mut session), Ok(Activating::Already));
-    assert_eq!(session.collapse("g/docs@user:s"), Collapsing::Collapsed);
-    assert_eq!(session.collapse("g/docs@user:s"), Collapsing::WasNot);
     assert_eq!(
         docs.enter(&snapshot, &mut session),
-        Ok(Activating::Changed),
+        Ok(ActivateOutcome::New)
+    );
+    assert_eq!(session.expanded(), ["g/docs@user:s"]);
+    assert_eq!(
+        docs.enter(&snapshot, &mut session),
+        Ok(ActivateOutcome::Already)
+    );
+    assert_eq!(
+        session.collapse("g/docs@user:s"),
+        CollapseOutcome::Collapsed
+    );
+    assert_eq!(session.collapse("g/docs@user:s"), CollapseOutcome::WasNot);
+    assert_eq!(
+        docs.enter(&snapshot, &mut session),
+        Ok(ActivateOutcome::Changed),
         "its children are told again"
     );
     // A child is had without expanding what is above it.
     let word = prepared(&snapshot, "g/docs/skills/office/word@user:s", "w");
-    let mut fresh = Session::new(Frozen::default());
-    assert_eq!(word.enter(&snapshot, &mut fresh), Ok(Activating::New));
+    let mut fresh = DisclosureSession::new(FrozenInputs::default());
+    assert_eq!(word.enter(&snapshot, &mut fresh), Ok(ActivateOutcome::New));
     assert_eq!(fresh.expanded(), Vec::<String>::new());
     let changed = prepared(&snapshot, "g/docs/skills/office/word@user:s", "w2");
     assert_eq!(
         changed.enter(&snapshot, &mut fresh),
-        Ok(Activating::Changed)
+        Ok(ActivateOutcome::Changed)
     );
     let given: Vec<&str> = session
         .active()
@@ -374,9 +403,9 @@ fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
     // Eight entries are as many as there are in what was asked for, and one for the rest.
     let made = catalog(
         &snapshot,
-        &Request {
-            style: Style::Xml,
-            budget: Budget::chars(30_000, 8),
+        &CatalogRequest {
+            style: CatalogStyle::Xml,
+            budget: CatalogBudget::chars(30_000, 8),
             home: None,
             index_dir: Path::new("/index"),
             pinned: &[],
@@ -405,15 +434,19 @@ fn an_expanded_branch_left_no_way_to_its_own_file() {
 #[test]
 fn expanding_says_what_happened() {
     let snapshot = tree();
-    let mut session = Session::new(Frozen::default());
+    let mut session = DisclosureSession::new(FrozenInputs::default());
     let mut expand = |typed: &str| {
         let node = resolve(&snapshot, typed).unwrap().node;
         session.expand(&snapshot, &node)
     };
-    assert_eq!(expand("docs"), Expansion::Expanded);
-    assert_eq!(expand("office"), Expansion::Expanded, "however few it has");
-    assert_eq!(expand("docs"), Expansion::Already);
-    assert_eq!(expand("ocr"), Expansion::Leaf);
+    assert_eq!(expand("docs"), ExpandOutcome::Expanded);
+    assert_eq!(
+        expand("office"),
+        ExpandOutcome::Expanded,
+        "however few it has"
+    );
+    assert_eq!(expand("docs"), ExpandOutcome::Already);
+    assert_eq!(expand("ocr"), ExpandOutcome::Leaf);
     assert_eq!(
         session.expanded(),
         ["g/docs@user:s", "g/docs/skills/office@user:s"],
@@ -422,7 +455,7 @@ fn expanding_says_what_happened() {
 }
 
 /// A group of skills with these further frontmatter lines, and how they are listed.
-fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, Listed) {
+fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, ChildList) {
     let ids: Vec<(String, String)> = names
         .iter()
         .enumerate()
@@ -433,7 +466,9 @@ fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, Liste
         .map(|(id, lines)| (0, id.as_str(), lines.as_str()))
         .collect();
     let snapshot = snapshot(&skills);
-    let all: Vec<Node> = (0..snapshot.skills.len()).map(Node::Skill).collect();
+    let all: Vec<DisclosureNode> = (0..snapshot.skills.len())
+        .map(DisclosureNode::Skill)
+        .collect();
     let listed = list_children(&snapshot, &all, None);
     (snapshot, listed)
 }
@@ -515,15 +550,15 @@ proptest! {
     fn a_session_keeps_order_and_no_doubles(steps in prop::collection::vec((any::<bool>(), 0..3_usize), 0..40)) {
         let snapshot = tree();
         let typed = ["docs", "office", "ocr"];
-        let mut session = Session::new(Frozen::default());
+        let mut session = DisclosureSession::new(FrozenInputs::default());
         let mut model: Vec<String> = Vec::new();
         for (open, which) in steps {
             let node = resolve(&snapshot, typed[which]).unwrap().node;
             let key = node.key(&snapshot);
             if open {
                 let done = session.expand(&snapshot, &node);
-                prop_assert_eq!(done == Expansion::Leaf, which == 2);
-                if done == Expansion::Expanded {
+                prop_assert_eq!(done == ExpandOutcome::Leaf, which == 2);
+                if done == ExpandOutcome::Expanded {
                     prop_assert!(!model.contains(&key));
                     model.push(key);
                 }

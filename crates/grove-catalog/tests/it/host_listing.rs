@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::host_listing::{HostListing, How, Options, render};
-use grove_catalog::hosts::{self, Host, Overflow};
-use grove_catalog::resolve::Rules;
-use grove_catalog::root::Source;
+use grove_catalog::host_listing::{HostListing, ListedForm, ListingOptions, render};
+use grove_catalog::hosts::{self, Host, ListOverflow};
+use grove_catalog::resolve::SkillRules;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::config::Settings;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn host(name: &str) -> Host {
 
 /// A snapshot of one folder with these names and descriptions, as a host has it.
 fn snapshot(host: &Host, root: &str, skills: &[(String, String)]) -> Snapshot {
-    let root = library::root(Source::User, "user", root);
+    let root = library::root(RootSource::User, "user", root);
     let candidates = skills.iter().map(|(name, description)| {
         let quoted = description.replace('\\', "\\\\").replace('"', "\\\"");
         let text = format!("---\nname: {name}\ndescription: \"{quoted}\"\n---\n\nBody.\n");
@@ -28,7 +28,7 @@ fn snapshot(host: &Host, root: &str, skills: &[(String, String)]) -> Snapshot {
     let mut settings = Settings::default();
     settings.lift_caps();
     look_by(
-        Rules::of(host),
+        SkillRules::of(host),
         vec![root],
         candidates,
         &settings,
@@ -38,10 +38,10 @@ fn snapshot(host: &Host, root: &str, skills: &[(String, String)]) -> Snapshot {
 
 fn listing(name: &str, root: &str, skills: &[(String, String)]) -> HostListing {
     let host = host(name);
-    let options = Options {
+    let options = ListingOptions {
         home: Some(PathBuf::from("/home/u")),
         working: PathBuf::from("/work"),
-        ..Options::default()
+        ..ListingOptions::default()
     };
     render(&snapshot(&host, root, skills), &host, &options)
 }
@@ -53,7 +53,7 @@ fn many(count: usize, description: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn count(listing: &HostListing, wanted: impl Fn(How) -> bool) -> usize {
+fn count(listing: &HostListing, wanted: impl Fn(ListedForm) -> bool) -> usize {
     listing.shown.iter().filter(|one| wanted(one.how)).count()
 }
 
@@ -87,7 +87,7 @@ fn openclaws_sweep_comes_out() {
                     .len()
             });
         assert_eq!(shown, described, "{} skills: {first:?}", skills.len());
-        assert_eq!(count(&listing, |how| how != How::LeftOut), included);
+        assert_eq!(count(&listing, |how| how != ListedForm::LeftOut), included);
     }
 }
 
@@ -104,9 +104,9 @@ fn of_ten_thousand_skills_hosts_show_what_their_rules_say() {
         ("pi", 10_000, 10_000),
     ] {
         let listing = listing(name, "/home/u/.agents/skills", &skills);
-        let n_listed = count(&listing, |how| how != How::LeftOut);
+        let n_listed = count(&listing, |how| how != ListedForm::LeftOut);
         let n_described = count(&listing, |how| {
-            matches!(how, How::Full | How::Shortened(..))
+            matches!(how, ListedForm::Full | ListedForm::Shortened(..))
         });
         assert_eq!((n_listed, n_described), (listed, described), "{name}");
     }
@@ -179,10 +179,14 @@ fn the_last_entry_in_copilot_fits_to_the_unit() {
         skills.push(("s14".to_owned(), "Would fit, but comes after".to_owned()));
         let listing = listing("copilot", "/home/u/.copilot/skills", &skills);
         let how = |number: usize| listing.shown[number].how;
-        let expected = if fits { How::Full } else { How::NameOnly };
+        let expected = if fits {
+            ListedForm::Full
+        } else {
+            ListedForm::NameOnly
+        };
         assert_eq!(
             (how(12), how(13), how(14)),
-            (How::Full, expected, How::NameOnly)
+            (ListedForm::Full, expected, ListedForm::NameOnly)
         );
         assert_eq!(listing.budget.used, if fits { 15_000 } else { used });
     }
@@ -201,9 +205,9 @@ fn the_names_in_copilot_fit_to_the_unit() {
         skills.push((format!("b{number:04}"), "d".to_owned()));
     }
     let listing = listing("copilot", "/home/u/.copilot/skills", &skills);
-    assert_eq!(count(&listing, |how| how == How::Full), 13);
-    assert_eq!(count(&listing, |how| how == How::NameOnly), room + 1);
-    assert_eq!(count(&listing, |how| how == How::LeftOut), 10);
+    assert_eq!(count(&listing, |how| how == ListedForm::Full), 13);
+    assert_eq!(count(&listing, |how| how == ListedForm::NameOnly), room + 1);
+    assert_eq!(count(&listing, |how| how == ListedForm::LeftOut), 10);
     // Two of its own come after everyone else's.
     assert!(
         listing.text.contains("... and 12 more\n"),
@@ -223,7 +227,7 @@ fn one_long_description_is_cut_even_where_there_is_room() {
     ] {
         let skills = [("a".to_owned(), "x".repeat(length))];
         let listing = listing(name, "/home/u/s", &skills);
-        let expected = kept.map_or(How::Full, How::Shortened);
+        let expected = kept.map_or(ListedForm::Full, ListedForm::Shortened);
         assert_eq!(listing.shown[0].how, expected, "{name} {length}");
         let written = format!(": {}{mark}", "x".repeat(kept.unwrap_or(length)));
         assert!(listing.text.contains(&written), "{name} {length}");
@@ -238,7 +242,7 @@ fn a_skill_of_the_same_name_takes_the_room_of_the_programs_own() {
         let mut skills = many(12, &description);
         skills.push((name.to_owned(), "short".to_owned()));
         let listing = listing("claude", "/home/u/.claude/skills", &skills);
-        count(&listing, |how| how == How::Full)
+        count(&listing, |how| how == ListedForm::Full)
     };
     let own = host("claude").listing.built_in;
     let largest = own.iter().max_by_key(|skill| skill.description).unwrap();
@@ -283,15 +287,15 @@ proptest! {
 
             let limit = first.budget.limit.unwrap_or(usize::MAX);
             // Names stay in Claude Code whatever they cost.
-            let only_names = count(&first, |how| how == How::NameOnly) == told;
-            let may_exceed = host.budget.overflow == Overflow::NamesStay && only_names;
+            let only_names = count(&first, |how| how == ListedForm::NameOnly) == told;
+            let may_exceed = host.budget.overflow == ListOverflow::NamesStay && only_names;
             prop_assert!(first.budget.used <= limit || may_exceed, "{}: {:?}", name, first.budget);
 
             for one in &first.shown {
                 let is_in_text = first.text.contains(one.name.as_str());
-                prop_assert!(is_in_text || one.how == How::LeftOut, "{}: {:?}", name, one);
+                prop_assert!(is_in_text || one.how == ListedForm::LeftOut, "{}: {:?}", name, one);
                 let description = snapshot.skills[one.skill].description().unwrap_or_default();
-                if let How::Shortened(kept) = one.how {
+                if let ListedForm::Shortened(kept) = one.how {
                     prop_assert!(kept < description.chars().count(), "{}: {:?}", name, one);
                 }
             }

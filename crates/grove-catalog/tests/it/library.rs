@@ -4,48 +4,49 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::content::Content;
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, none_used, resolve};
-use grove_catalog::root::{Root, Source, Standing};
+use grove_catalog::content::SkillContent;
+use grove_catalog::eligibility::MachineFacts;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::{ResolveInput, SkillCandidate, SkillRules, none_used, resolve};
+use grove_catalog::root::{Root, RootRank, RootSource};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_spec::Diagnostic;
 use grove_spec::config::Settings;
 use grove_spec::skill::parse_bytes;
 
 /// A trusted root.
-pub(crate) fn root(source: Source, label: &str, path: impl Into<PathBuf>) -> Root {
+pub(crate) fn root(source: RootSource, label: &str, path: impl Into<PathBuf>) -> Root {
     Root {
         label: label.to_owned(),
         path: path.into(),
         source,
-        standing: Standing::of(source),
-        trust: Trust::Trusted,
+        rank: RootRank::of(source),
+        trust: RootTrust::Trusted,
     }
 }
 
 /// `/user` and `/extra`, called `user:s` and `extra:s`.
 pub(crate) fn user_and_extra() -> Vec<Root> {
-    let roots = [(Source::User, "user:s"), (Source::Extra, "extra:s")];
-    let of = |(source, label): (Source, &str)| root(source, label, format!("/{}", source.as_str()));
+    let roots = [(RootSource::User, "user:s"), (RootSource::Extra, "extra:s")];
+    let of =
+        |(source, label): (RootSource, &str)| root(source, label, format!("/{}", source.as_str()));
     roots.map(of).into()
 }
 
 /// A skill in a folder of its own.
-pub(crate) fn candidate(root: usize, id: &str, text: &str) -> Candidate {
+pub(crate) fn candidate(root: usize, id: &str, text: &str) -> SkillCandidate {
     let digest = Digest::of(text.as_bytes());
     let (fingerprint, _) = digest.as_bytes().split_first_chunk().unwrap();
-    let content = Content::new(
+    let content = SkillContent::new(
         u128::from_le_bytes(*fingerprint),
         Some(digest),
         text.len() as u64,
         parse_bytes(text.as_bytes()),
     );
-    Candidate {
+    SkillCandidate {
         root,
-        layout: Layout::Folder,
+        layout: SkillLayout::Folder,
         id: id.into(),
         file: None,
         hard_links: 1,
@@ -57,25 +58,25 @@ pub(crate) fn candidate(root: usize, id: &str, text: &str) -> Candidate {
 /// What is found on Linux by Grove's own rules.
 pub(crate) fn look(
     roots: Vec<Root>,
-    candidates: impl IntoIterator<Item = Candidate>,
+    candidates: impl IntoIterator<Item = SkillCandidate>,
     settings: &Settings,
 ) -> Snapshot {
-    look_by(Rules::GROVE, roots, candidates, settings, Vec::new())
+    look_by(SkillRules::GROVE, roots, candidates, settings, Vec::new())
 }
 
 /// The same by other rules, after these findings.
 pub(crate) fn look_by(
-    rules: Rules,
+    rules: SkillRules,
     roots: Vec<Root>,
-    candidates: impl IntoIterator<Item = Candidate>,
+    candidates: impl IntoIterator<Item = SkillCandidate>,
     settings: &Settings,
     diagnostics: Vec<Diagnostic>,
 ) -> Snapshot {
-    let facts = Facts {
+    let facts = MachineFacts {
         os: "linux".into(),
-        ..Facts::default()
+        ..MachineFacts::default()
     };
-    resolve(Input {
+    resolve(ResolveInput {
         roots,
         candidates: candidates.into_iter().collect(),
         settings,

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::disclosure::boundary;
-use grove_catalog::prompt::{BlockKind, Own, Prompt, Read, assemble, choose, choose_near};
+use grove_catalog::prompt::{
+    Prompt, PromptAgent, PromptPartKind, PromptSkill, assemble, choose, choose_near,
+};
 use grove_catalog::snapshot::Snapshot;
-use grove_spec::agent::{self, Agent, Format};
+use grove_spec::agent::{self, AgentFile, AgentFormat};
 use grove_spec::config::Settings;
 use proptest::prelude::*;
 
@@ -54,24 +56,24 @@ fn prompt(
 ) -> Prompt {
     let agent = agent_of(lines);
     let chosen = choose(snapshot, &agent.skills);
-    let read: Vec<Read> = chosen
+    let read: Vec<PromptSkill> = chosen
         .skills
         .iter()
         .map(|at| {
             let name = snapshot.skills[*at].name();
             let body = bodies.iter().find(|(known, _)| *known == name);
             let body = body.map_or("text", |(_, body)| body);
-            Read {
+            PromptSkill {
                 skill: *at,
                 body: body.to_owned(),
                 digest: Digest::of(name.as_bytes()),
             }
         })
         .collect();
-    let own = Own {
+    let own = PromptAgent {
         name: "me",
         agent: &agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body,
@@ -80,14 +82,14 @@ fn prompt(
     assemble(snapshot, &own, &chosen, &read, budget)
 }
 
-fn agent_of(lines: &str) -> Agent {
+fn agent_of(lines: &str) -> AgentFile {
     let text = format!("---\nname: me\ndescription: d\n{lines}\n---\n");
     let parsed = agent::parse(&text);
     assert!(parsed.is_valid(), "{:?}", parsed.diagnostics);
     parsed.agent
 }
 
-fn kinds(prompt: &Prompt) -> Vec<(BlockKind, &str)> {
+fn kinds(prompt: &Prompt) -> Vec<(PromptPartKind, &str)> {
     prompt
         .blocks
         .iter()
@@ -184,7 +186,10 @@ fn what_is_not_to_be_had_is_said_and_the_rest_is_there() {
         assert_eq!(warning.file.as_deref(), Some(Path::new("/agents/me.md")));
         assert_eq!(
             kinds(&made),
-            [(BlockKind::Skill, "beta"), (BlockKind::Agent, "me")]
+            [
+                (PromptPartKind::Skill, "beta"),
+                (PromptPartKind::Agent, "me")
+            ]
         );
     }
 }
@@ -280,7 +285,7 @@ proptest! {
     fn a_body_stays_inside_its_marks(alpha in hostile_body(), beta in hostile_body()) {
         let bodies = [("alpha", alpha.as_str()), ("beta", beta.as_str())];
         let made = prompt(&usual(), "skills: alpha, beta", "Me.", &bodies, MAX_PRELOAD);
-        for block in made.blocks.iter().filter(|block| block.kind == BlockKind::Skill) {
+        for block in made.blocks.iter().filter(|block| block.kind == PromptPartKind::Skill) {
             let first = block.text.lines().next().unwrap_or_default();
             let mark = first.rsplit('"').nth(1).unwrap_or_default();
             let end = format!("</skill boundary=\"{mark}\">");
@@ -298,8 +303,8 @@ proptest! {
         let texts: Vec<String> = sizes.iter().map(|size| "x".repeat(*size)).collect();
         let bodies = [("alpha", texts[0].as_str()), ("beta", &texts[1]), ("quiet", &texts[2])];
         let made = prompt(&usual(), "skills: alpha, beta, quiet", "Me.", &bodies, budget);
-        let skills = made.blocks.iter().filter(|block| block.kind == BlockKind::Skill);
-        let used: usize = skills.clone().map(grove_catalog::prompt::Block::cost).sum();
+        let skills = made.blocks.iter().filter(|block| block.kind == PromptPartKind::Skill);
+        let used: usize = skills.clone().map(grove_catalog::prompt::PromptPart::cost).sum();
         prop_assert!(used <= budget);
         prop_assert_eq!(skills.count() + made.warnings.len(), 3);
         let texts: Vec<&str> = made.blocks.iter().map(|block| block.text.as_str()).collect();

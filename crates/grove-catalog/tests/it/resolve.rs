@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::State;
-use grove_catalog::address::{self, Answer};
+use grove_catalog::EntryState;
+use grove_catalog::address::{self, AddressMatch};
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, none_used, resolve};
-use grove_catalog::root::{Root, Source, make_labels_unique};
+use grove_catalog::eligibility::MachineFacts;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::{ResolveInput, SkillCandidate, SkillRules, none_used, resolve};
+use grove_catalog::root::{Root, RootSource, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_spec::config::{LayerScope, Settings, parse};
 
 use crate::library::{self, candidate, look};
 
-fn root(source: Source, path: &str, trust: Trust) -> Root {
+fn root(source: RootSource, path: &str, trust: RootTrust) -> Root {
     let label = format!("{}:{path}", source.as_str());
     Root {
         trust,
@@ -26,7 +26,7 @@ fn root(source: Source, path: &str, trust: Trust) -> Root {
     }
 }
 
-fn skill(root: usize, id: &str, name: &str) -> Candidate {
+fn skill(root: usize, id: &str, name: &str) -> SkillCandidate {
     candidate(
         root,
         id,
@@ -38,7 +38,7 @@ fn settings(text: &str) -> Settings {
     let mut settings = Settings::default();
     let (layer, findings) = parse(text, LayerScope::User, std::path::Path::new("c"));
     assert_eq!(findings, []);
-    settings.lay(layer, LayerScope::User);
+    settings.apply_layer(layer, LayerScope::User);
     settings
 }
 
@@ -50,8 +50,8 @@ fn states(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// What is found in the user's folder alone.
-fn look_at_user(candidates: Vec<Candidate>) -> Snapshot {
-    let roots = vec![root(Source::User, "u", Trust::Trusted)];
+fn look_at_user(candidates: Vec<SkillCandidate>) -> Snapshot {
+    let roots = vec![root(RootSource::User, "u", RootTrust::Trusted)];
     look(roots, candidates, &Settings::default())
 }
 
@@ -69,33 +69,43 @@ fn states_are_evaluated_in_their_order() {
     for (text, trust, config, expected) in [
         (
             bad,
-            Trust::Untrusted,
+            RootTrust::Untrusted,
             off,
-            (State::Invalid, "field-required-type"),
+            (EntryState::Invalid, "field-required-type"),
         ),
         (
             needs,
-            Trust::Untrusted,
+            RootTrust::Untrusted,
             off,
-            (State::Untrusted, "untrusted"),
+            (EntryState::Untrusted, "untrusted"),
         ),
-        (needs, Trust::Trusted, off, (State::Ineligible, "bin")),
-        (plain, Trust::Trusted, off, (State::Disabled, "disabled")),
+        (
+            needs,
+            RootTrust::Trusted,
+            off,
+            (EntryState::Ineligible, "bin"),
+        ),
         (
             plain,
-            Trust::Trusted,
+            RootTrust::Trusted,
+            off,
+            (EntryState::Disabled, "disabled"),
+        ),
+        (
+            plain,
+            RootTrust::Trusted,
             not_allowed,
-            (State::Filtered, "not-allowed"),
+            (EntryState::Filtered, "not-allowed"),
         ),
         (
             plain,
-            Trust::Trusted,
+            RootTrust::Trusted,
             not_selected,
-            (State::Filtered, "not-selected"),
+            (EntryState::Filtered, "not-selected"),
         ),
     ] {
         let snapshot = look(
-            vec![root(Source::Bundled, "b", trust)],
+            vec![root(RootSource::Bundled, "b", trust)],
             vec![candidate(0, "a", text)],
             &settings(config),
         );
@@ -104,13 +114,13 @@ fn states_are_evaluated_in_their_order() {
         assert!(!found.reasons[0].fix.is_empty());
     }
     let snapshot = look(
-        vec![root(Source::Bundled, "b", Trust::Trusted)],
+        vec![root(RootSource::Bundled, "b", RootTrust::Trusted)],
         vec![candidate(0, "a", plain)],
         &settings(""),
     );
     assert_eq!(
         (snapshot.skills[0].state, snapshot.skills[0].reasons.len()),
-        (State::Ok, 0)
+        (EntryState::Ok, 0)
     );
 }
 
@@ -118,23 +128,23 @@ fn states_are_evaluated_in_their_order() {
 fn lists_omitted_mean_all_and_empty_mean_none() {
     let names = vec!["a".to_owned()];
     let one = |settings: &Settings, names: Option<&[String]>| {
-        let facts = Facts::default();
+        let facts = MachineFacts::default();
         let candidates = vec![skill(0, "a", "a"), skill(0, "b", "b")];
-        let roots = vec![root(Source::Bundled, "b", Trust::Trusted)];
-        let snapshot = resolve(Input {
+        let roots = vec![root(RootSource::Bundled, "b", RootTrust::Trusted)];
+        let snapshot = resolve(ResolveInput {
             roots,
             candidates,
             settings,
             facts: &facts,
             names,
-            rules: Rules::GROVE,
+            rules: SkillRules::GROVE,
             used: &none_used,
             diagnostics: vec![],
         });
         snapshot
             .skills
             .iter()
-            .filter(|s| s.state == State::Ok)
+            .filter(|s| s.state == EntryState::Ok)
             .map(|s| s.name().to_owned())
             .collect::<Vec<_>>()
     };
@@ -154,15 +164,15 @@ fn lists_omitted_mean_all_and_empty_mean_none() {
 
 #[test]
 fn rank_is_applied_among_usable_skills_only() {
-    let roots = |project: Trust| {
+    let roots = |project: RootTrust| {
         vec![
-            root(Source::User, "u", Trust::Trusted),
-            root(Source::Project, "p", project),
+            root(RootSource::User, "u", RootTrust::Trusted),
+            root(RootSource::Project, "p", project),
         ]
     };
     let both = || vec![skill(0, "x", "deploy"), skill(1, "y", "deploy")];
 
-    let untrusted = look(roots(Trust::Untrusted), both(), &settings(""));
+    let untrusted = look(roots(RootTrust::Untrusted), both(), &settings(""));
     assert_eq!(states(&untrusted), ["y@project:p untrusted", "x@user:u ok"]);
     assert_eq!(
         untrusted.skills[0].stand_in,
@@ -170,7 +180,7 @@ fn rank_is_applied_among_usable_skills_only() {
         "what stands in is named"
     );
 
-    let trusted = look(roots(Trust::Trusted), both(), &settings(""));
+    let trusted = look(roots(RootTrust::Trusted), both(), &settings(""));
     assert_eq!(states(&trusted), ["y@project:p ok", "x@user:u shadowed"]);
     assert_eq!(
         trusted.skills[1].reasons[0].message,
@@ -180,11 +190,11 @@ fn rank_is_applied_among_usable_skills_only() {
 
     {
         let config = "[skills.entries.deploy]\nenabled = false";
-        let none = look(roots(Trust::Trusted), both(), &settings(config));
+        let none = look(roots(RootTrust::Trusted), both(), &settings(config));
         assert!(
             none.skills
                 .iter()
-                .all(|s| s.state == State::Disabled && s.stand_in.is_none())
+                .all(|s| s.state == EntryState::Disabled && s.stand_in.is_none())
         );
     }
 }
@@ -193,8 +203,8 @@ fn rank_is_applied_among_usable_skills_only() {
 fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
     let snapshot = look(
         vec![
-            root(Source::User, "u", Trust::Trusted),
-            root(Source::Extra, "e", Trust::Trusted),
+            root(RootSource::User, "u", RootTrust::Trusted),
+            root(RootSource::Extra, "e", RootTrust::Trusted),
         ],
         vec![
             skill(0, "a/tmux", "tmux"),
@@ -215,20 +225,23 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
     );
     assert_eq!(
         address::find(&snapshot, "tmux"),
-        Answer::Several(vec![0, 1])
+        AddressMatch::Several(vec![0, 1])
     );
-    assert_eq!(address::find(&snapshot, "b/tmux"), Answer::One(1));
+    assert_eq!(address::find(&snapshot, "b/tmux"), AddressMatch::One(1));
     assert_eq!(
         address::find(&snapshot, "tmux@extra:e"),
-        Answer::One(3),
+        AddressMatch::One(3),
         "a loser is addressable"
     );
-    assert_eq!(address::find(&snapshot, "other"), Answer::One(2));
+    assert_eq!(address::find(&snapshot, "other"), AddressMatch::One(2));
     assert_eq!(
         address::find(&snapshot, "othre"),
-        Answer::None(vec!["other".to_owned()])
+        AddressMatch::None(vec!["other".to_owned()])
     );
-    assert_eq!(address::find(&snapshot, "zzzzzzzz"), Answer::None(vec![]));
+    assert_eq!(
+        address::find(&snapshot, "zzzzzzzz"),
+        AddressMatch::None(vec![])
+    );
     let collisions: Vec<_> = snapshot
         .skills
         .iter()
@@ -244,8 +257,8 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
 
 #[test]
 fn a_name_comes_before_an_id_and_addresses_are_unique() {
-    let flat = |mut candidate: Candidate| {
-        candidate.layout = Layout::Flat;
+    let flat = |mut candidate: SkillCandidate| {
+        candidate.layout = SkillLayout::Flat;
         candidate
     };
     let candidates = vec![
@@ -272,17 +285,17 @@ fn a_name_comes_before_an_id_and_addresses_are_unique() {
         ]
     );
     for (at, address) in addresses.iter().enumerate() {
-        assert_eq!(address::find(&snapshot, address), Answer::One(at));
+        assert_eq!(address::find(&snapshot, address), AddressMatch::One(at));
     }
-    assert_eq!(address::find(&snapshot, "delta"), Answer::One(4));
-    assert_eq!(address::find(&snapshot, "flat-tmux"), Answer::One(2));
+    assert_eq!(address::find(&snapshot, "delta"), AddressMatch::One(4));
+    assert_eq!(address::find(&snapshot, "flat-tmux"), AddressMatch::One(2));
 }
 
 #[test]
 fn many_equal_names_are_told_briefly() {
     let candidates = (0..500).map(|n| skill(0, &format!("s{n:03}"), "same"));
     let snapshot = look(
-        vec![root(Source::User, "u", Trust::Trusted)],
+        vec![root(RootSource::User, "u", RootTrust::Trusted)],
         candidates,
         &settings("[limits]\nloaded_per_source = 1000\nloaded_per_root = 1000"),
     );
@@ -305,7 +318,7 @@ fn names_that_only_look_alike_collide_but_do_not_shadow() {
     for (a, b) in [("Deploy", "deploy"), ("caf\u{e9}", "cafe\u{301}")] {
         let snapshot = look_at_user(vec![skill(0, "one", a), skill(0, "two", b)]);
         assert!(
-            snapshot.skills.iter().all(|s| s.state == State::Ok),
+            snapshot.skills.iter().all(|s| s.state == EntryState::Ok),
             "{a} {b}"
         );
         assert!(
@@ -322,15 +335,15 @@ fn names_that_only_look_alike_collide_but_do_not_shadow() {
 
 #[test]
 fn one_file_is_one_skill_at_its_best_usable_place() {
-    let file = |mut candidate: Candidate, inode: u64, through_link: bool| {
+    let file = |mut candidate: SkillCandidate, inode: u64, through_link: bool| {
         candidate.file = Some((1, inode));
         candidate.through_link = through_link;
         candidate
     };
     let roots = || {
         vec![
-            root(Source::User, "u", Trust::Trusted),
-            root(Source::Project, "p", Trust::Untrusted),
+            root(RootSource::User, "u", RootTrust::Trusted),
+            root(RootSource::Project, "p", RootTrust::Untrusted),
         ]
     };
     let snapshot = look(
@@ -365,8 +378,8 @@ fn one_file_is_one_skill_at_its_best_usable_place() {
 #[test]
 fn a_source_offers_its_first_skills_and_names_the_rest() {
     let roots = vec![
-        root(Source::User, "u", Trust::Trusted),
-        root(Source::Extra, "e", Trust::Trusted),
+        root(RootSource::User, "u", RootTrust::Trusted),
+        root(RootSource::Extra, "e", RootTrust::Trusted),
     ];
     let mut candidates: Vec<_> = (0..5)
         .map(|n| skill(0, &format!("u{n}"), &format!("u{n}")))
@@ -380,7 +393,7 @@ fn a_source_offers_its_first_skills_and_names_the_rest() {
     let capped: Vec<_> = snapshot
         .skills
         .iter()
-        .filter(|s| s.state == State::Capped)
+        .filter(|s| s.state == EntryState::Capped)
         .map(grove_catalog::Skill::id)
         .collect();
     assert_eq!(capped, ["u3", "u4"]);
@@ -392,7 +405,7 @@ fn a_source_offers_its_first_skills_and_names_the_rest() {
     );
     assert_eq!(
         address::find(&snapshot, "u4"),
-        Answer::One(4),
+        AddressMatch::One(4),
         "still activated by id"
     );
 }
@@ -402,8 +415,8 @@ fn a_source_offers_its_first_skills_and_names_the_rest() {
 fn the_limits_on_entries_go_by_the_order_of_skills() {
     let roots = || {
         vec![
-            root(Source::User, "u", Trust::Trusted),
-            root(Source::User, "v", Trust::Trusted),
+            root(RootSource::User, "u", RootTrust::Trusted),
+            root(RootSource::User, "v", RootTrust::Trusted),
         ]
     };
     let candidates = || {
@@ -437,7 +450,7 @@ fn the_limits_on_entries_go_by_the_order_of_skills() {
         let capped = snapshot
             .skills
             .iter()
-            .filter(|skill| skill.state == State::Capped);
+            .filter(|skill| skill.state == EntryState::Capped);
         let mut ids: Vec<&str> = capped.map(grove_catalog::Skill::id).collect();
         ids.sort_unstable();
         assert_eq!(ids, expected, "{limits}");
@@ -447,24 +460,27 @@ fn the_limits_on_entries_go_by_the_order_of_skills() {
 /// What is used stays before what is not, and what is near before what is far, wherever they are in the alphabet.
 #[test]
 fn the_limits_on_entries_keep_what_is_used_and_near() {
-    let mut near = root(Source::Project, "near", Trust::Trusted);
-    let mut far = root(Source::Project, "far", Trust::Trusted);
-    (near.standing.distance, far.standing.distance) = (0, 1);
+    let mut near = root(RootSource::Project, "near", RootTrust::Trusted);
+    let mut far = root(RootSource::Project, "far", RootTrust::Trusted);
+    (near.rank.distance, far.rank.distance) = (0, 1);
     for used in ["a1", "a2", "z1", "z2", "none"] {
         let ids = [(0, "z1"), (0, "z2"), (1, "a1"), (1, "a2")];
-        let facts = Facts::default();
+        let facts = MachineFacts::default();
         let uses = |file: &Path| u32::from(file.ends_with(format!("{used}/SKILL.md")));
-        let snapshot = resolve(Input {
+        let snapshot = resolve(ResolveInput {
             roots: vec![near.clone(), far.clone()],
             candidates: ids.map(|(root, id)| skill(root, id, id)).to_vec(),
             settings: &settings("[limits]\nloaded_per_source = 2"),
             facts: &facts,
             names: None,
-            rules: Rules::GROVE,
+            rules: SkillRules::GROVE,
             used: &uses,
             diagnostics: Vec::new(),
         });
-        let listed = snapshot.skills.iter().filter(|it| it.state == State::Ok);
+        let listed = snapshot
+            .skills
+            .iter()
+            .filter(|it| it.state == EntryState::Ok);
         let mut listed: Vec<&str> = listed.map(grove_catalog::Skill::id).collect();
         listed.sort_unstable();
         let expected = match used {
@@ -492,7 +508,7 @@ fn invocation_is_the_authors_word_and_needs_a_description() {
         let found = &snapshot.skills[0];
         assert_eq!(
             (found.state, found.model_invocable(), found.user_invocable()),
-            (State::Ok, model, user),
+            (EntryState::Ok, model, user),
             "{extra:?}"
         );
     }
@@ -500,7 +516,7 @@ fn invocation_is_the_authors_word_and_needs_a_description() {
 
 #[test]
 fn digests_follow_what_can_be_seen() {
-    let roots = || vec![root(Source::User, "u", Trust::Trusted)];
+    let roots = || vec![root(RootSource::User, "u", RootTrust::Trusted)];
     let base = look(roots(), vec![skill(0, "a", "a")], &settings("")).digest;
     assert_eq!(
         look(roots(), vec![skill(0, "a", "a")], &settings("")).digest,
@@ -532,8 +548,8 @@ fn digests_follow_what_can_be_seen() {
 fn order_of_candidates_does_not_matter() {
     let make = |reversed: bool| {
         let roots = vec![
-            root(Source::User, "u", Trust::Trusted),
-            root(Source::Project, "p", Trust::Trusted),
+            root(RootSource::User, "u", RootTrust::Trusted),
+            root(RootSource::Project, "p", RootTrust::Trusted),
         ];
         let mut candidates: Vec<_> = (0..40)
             .map(|n| skill(n % 2, &format!("s{n:02}"), &format!("n{}", n / 3)))
@@ -548,11 +564,11 @@ fn order_of_candidates_does_not_matter() {
 
 #[test]
 fn folder_findings_follow_the_folder() {
-    let findings = |source: Source, id: &str, name: &str, hard_links: u32| {
+    let findings = |source: RootSource, id: &str, name: &str, hard_links: u32| {
         let mut one = skill(0, id, name);
         one.hard_links = hard_links;
         let snapshot = look(
-            vec![root(source, "r", Trust::Trusted)],
+            vec![root(source, "r", RootTrust::Trusted)],
             vec![one],
             &settings(""),
         );
@@ -562,22 +578,25 @@ fn folder_findings_follow_the_folder() {
             .map(|d| d.code.as_str())
             .collect::<Vec<_>>()
     };
-    assert_eq!(findings(Source::User, "a", "a", 1), Vec::<&str>::new());
-    assert_eq!(findings(Source::User, "g/b", "a", 1), ["name-mismatch"]);
-    assert_eq!(findings(Source::User, "aux", "aux", 1), ["portable-name"]);
+    assert_eq!(findings(RootSource::User, "a", "a", 1), Vec::<&str>::new());
+    assert_eq!(findings(RootSource::User, "g/b", "a", 1), ["name-mismatch"]);
     assert_eq!(
-        findings(Source::User, "a", "a", 2),
+        findings(RootSource::User, "aux", "aux", 1),
+        ["portable-name"]
+    );
+    assert_eq!(
+        findings(RootSource::User, "a", "a", 2),
         Vec::<&str>::new(),
         "the user's own hard links are the user's business"
     );
-    assert_eq!(findings(Source::Project, "a", "a", 2), ["hard-link"]);
+    assert_eq!(findings(RootSource::Project, "a", "a", 2), ["hard-link"]);
 }
 
 #[test]
 fn labels_are_unique() {
     let mut roots: Vec<Root> = ["x", "x", "y", "x#2", "x"]
         .iter()
-        .map(|path| root(Source::User, path, Trust::Trusted))
+        .map(|path| root(RootSource::User, path, RootTrust::Trusted))
         .collect();
     make_labels_unique(&mut roots);
     let labels: Vec<&str> = roots.iter().map(|r| r.label.as_str()).collect();
@@ -589,7 +608,7 @@ fn labels_are_unique() {
 
 #[test]
 fn the_digest_is_over_skills_agents_and_chains() {
-    let root = || root(Source::User, "u", Trust::Trusted);
+    let root = || root(RootSource::User, "u", RootTrust::Trusted);
     let skills = |id: &str| look(vec![root()], vec![skill(0, id, id)], &Settings::default());
     let agents = Arc::new(Agents {
         roots: vec![root()],

@@ -2,7 +2,7 @@
 //! hostile is unbounded, damage is noticed.
 
 use grove_catalog::Digest;
-use grove_catalog::search::{Builder, Document, Index};
+use grove_catalog::search::{IndexBuilder, SearchDocument, SearchIndex};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -13,9 +13,9 @@ struct Text {
 }
 
 impl Text {
-    fn document(&self) -> Document<'_> {
+    fn document(&self) -> SearchDocument<'_> {
         let all = format!("{}\0{}\0{}", self.name, self.description, self.body);
-        Document {
+        SearchDocument {
             key: u128::from_le_bytes(std::array::from_fn(|at| {
                 Digest::of(all.as_bytes()).as_bytes()[at]
             })),
@@ -58,7 +58,7 @@ fn text() -> impl Strategy<Value = Text> {
 }
 
 fn made(texts: &[Text]) -> Vec<u8> {
-    let mut builder = Builder::default();
+    let mut builder = IndexBuilder::default();
     for text in texts {
         builder.add(&text.document());
     }
@@ -74,7 +74,7 @@ proptest! {
         new in prop::collection::vec(text(), 0..4),
         seed in any::<u64>(),
     ) {
-        let index = Index::open(made(&old)).unwrap();
+        let index = SearchIndex::open(made(&old)).unwrap();
         // Some old ones, in another order, with new ones between.
         let mut after: Vec<Text> = old
             .iter()
@@ -85,7 +85,7 @@ proptest! {
             .collect();
         let turn = seed as usize % after.len().max(1);
         after.rotate_left(turn);
-        let mut builder = Builder::default();
+        let mut builder = IndexBuilder::default();
         for text in &after {
             let document = text.document();
             let known = (0..index.documents()).find(|at| index.key(*at) == Some(document.key));
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_an_index_or_none(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = Index::open(bytes);
+        let _ = SearchIndex::open(bytes);
     }
 }
 
@@ -111,12 +111,15 @@ fn every_flipped_bit_and_every_cut_is_noticed() {
         body: "Some text about clusters".to_owned(),
     };
     let good = made(&[text]);
-    assert!(Index::open(good.clone()).is_some());
+    assert!(SearchIndex::open(good.clone()).is_some());
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
-        assert!(Index::open(bad).is_none(), "bit flipped at {at}");
-        assert!(Index::open(good[..at].to_vec()).is_none(), "cut at {at}");
+        assert!(SearchIndex::open(bad).is_none(), "bit flipped at {at}");
+        assert!(
+            SearchIndex::open(good[..at].to_vec()).is_none(),
+            "cut at {at}"
+        );
     }
 }
 
@@ -133,6 +136,6 @@ fn a_megabyte_of_anything_is_bounded() {
         };
         let bytes = made(&[text]);
         assert!(bytes.len() < 4 << 20, "{}", bytes.len());
-        assert_eq!(Index::open(bytes).unwrap().documents(), 1);
+        assert_eq!(SearchIndex::open(bytes).unwrap().documents(), 1);
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::content::Content;
+use grove_catalog::content::SkillContent;
 use grove_catalog::hosts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Rules};
-use grove_catalog::root::Source;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::{SkillCandidate, SkillRules};
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::MAX_LEVELS;
 use grove_spec::config::Settings;
@@ -18,16 +18,16 @@ use proptest::prelude::*;
 use crate::library::{self, candidate};
 
 /// A skill in the first root: its id and its lines under `metadata`.
-fn skill(id: &str, metadata: &str) -> Candidate {
+fn skill(id: &str, metadata: &str) -> SkillCandidate {
     described(id, metadata, "About gardens")
 }
 
-fn described(id: &str, metadata: &str, description: &str) -> Candidate {
+fn described(id: &str, metadata: &str, description: &str) -> SkillCandidate {
     let name = id.rsplit('/').next().unwrap_or(id);
     let text = format!("---\nname: {name}\ndescription: {description}\nmetadata:\n{metadata}---\n");
     // One fingerprint for all, so that nothing but the tree tells two libraries apart.
-    Candidate {
-        content: Arc::new(Content::new(1, None, 1, parse(&text))),
+    SkillCandidate {
+        content: Arc::new(SkillContent::new(1, None, 1, parse(&text))),
         ..candidate(0, id, "")
     }
 }
@@ -40,14 +40,19 @@ fn parent(name: &str) -> String {
     format!("  parent: {name}\n")
 }
 
-fn look_by(rules: Rules, candidates: Vec<Candidate>, diagnostics: Vec<Diagnostic>) -> Snapshot {
-    let roots = ["one", "two"].map(|name| library::root(Source::User, name, format!("/{name}")));
+fn look_by(
+    rules: SkillRules,
+    candidates: Vec<SkillCandidate>,
+    diagnostics: Vec<Diagnostic>,
+) -> Snapshot {
+    let roots =
+        ["one", "two"].map(|name| library::root(RootSource::User, name, format!("/{name}")));
     let settings = Settings::default();
     library::look_by(rules, roots.into(), candidates, &settings, diagnostics)
 }
 
-fn look(candidates: Vec<Candidate>) -> Snapshot {
-    look_by(Rules::GROVE, candidates, Vec::new())
+fn look(candidates: Vec<SkillCandidate>) -> Snapshot {
+    look_by(SkillRules::GROVE, candidates, Vec::new())
 }
 
 /// `child < parent` for each child, parents in the order of the snapshot.
@@ -72,7 +77,7 @@ fn findings(snapshot: &Snapshot) -> Vec<(String, Code, String)> {
     snapshot.skills.iter().flat_map(of).collect()
 }
 
-fn check(candidates: Vec<Candidate>, expected: &[&str], said: &[(&str, Code, &str)]) {
+fn check(candidates: Vec<SkillCandidate>, expected: &[&str], said: &[(&str, Code, &str)]) {
     let snapshot = look(candidates);
     assert_eq!(edges(&snapshot), expected);
     let said: Vec<(String, Code, String)> = said
@@ -120,8 +125,8 @@ fn declared_children_hang_under_their_branch_in_the_declared_order() {
 
 #[test]
 fn the_roots_own_skill_has_children_below_the_root() {
-    let top = |keys: &str| Candidate {
-        layout: Layout::Root,
+    let top = |keys: &str| SkillCandidate {
+        layout: SkillLayout::Root,
         ..skill("one", keys)
     };
     let below = || [skill("skills/x", ""), skill("skills/y", ""), skill("z", "")];
@@ -135,8 +140,8 @@ fn the_roots_own_skill_has_children_below_the_root() {
 fn siblings_name_their_parent_by_name_or_id_within_their_root() {
     let renamed = |id: &str, name: &str| {
         let text = format!("---\nname: {name}\ndescription: About gardens\n---\n");
-        Candidate {
-            content: Arc::new(Content::new(1, None, 1, parse(&text))),
+        SkillCandidate {
+            content: Arc::new(SkillContent::new(1, None, 1, parse(&text))),
             ..skill(id, "")
         }
     };
@@ -145,8 +150,8 @@ fn siblings_name_their_parent_by_name_or_id_within_their_root() {
             renamed("g/top", "head"),
             skill("a", &parent("head")),
             skill("b", &parent("g/top")),
-            Candidate {
-                layout: Layout::Flat,
+            SkillCandidate {
+                layout: SkillLayout::Flat,
                 ..skill("c", &parent("head"))
             },
         ],
@@ -160,7 +165,7 @@ fn siblings_name_their_parent_by_name_or_id_within_their_root() {
             skill("c/twin", ""),
             skill("d/twin", ""),
             skill("e", &parent("d/twin")),
-            Candidate {
+            SkillCandidate {
                 root: 1,
                 ..skill("f", &parent("a"))
             },
@@ -193,19 +198,19 @@ fn a_missing_child_is_named_unless_another_finding_speaks_of_it() {
     ];
     let missing = |names: &str| vec![("a".to_owned(), Code::ChildMissing, names.to_owned())];
     assert_eq!(findings(&look(all())), missing("y capped escaped late"));
-    let snapshot = look_by(Rules::GROVE, all(), found);
+    let snapshot = look_by(SkillRules::GROVE, all(), found);
     assert_eq!(findings(&snapshot), missing("y"));
     assert_eq!(edges(&snapshot), ["a/x < a"]);
     let at = snapshot.skills[0].diagnostics[0].position.map(|at| at.line);
     assert_eq!(at, Some(5), "the line of the key");
 
     let too_deep = Diagnostic::new(Code::TreeDepth, "m").in_file(&PathBuf::from("/one/a/SKILL.md"));
-    let snapshot = look_by(Rules::GROVE, all(), vec![too_deep]);
+    let snapshot = look_by(SkillRules::GROVE, all(), vec![too_deep]);
     assert_eq!(findings(&snapshot), []);
 
     check(
-        vec![Candidate {
-            layout: Layout::Flat,
+        vec![SkillCandidate {
+            layout: SkillLayout::Flat,
             ..skill("a", &children("x y z"))
         }],
         &[],
@@ -255,11 +260,11 @@ fn no_skill_is_above_itself() {
     let file = Some((1, 1));
     check(
         vec![
-            Candidate {
+            SkillCandidate {
                 file,
                 ..skill("a", &children("x"))
             },
-            Candidate {
+            SkillCandidate {
                 file,
                 through_link: true,
                 ..skill("a/x", &children("x"))
@@ -273,12 +278,12 @@ fn no_skill_is_above_itself() {
 #[test]
 fn children_are_found_under_every_place_of_their_branch() {
     let file = Some((1, 1));
-    let linked = Candidate {
+    let linked = SkillCandidate {
         file,
         through_link: true,
         ..skill("a", &children("x y z"))
     };
-    let real = Candidate {
+    let real = SkillCandidate {
         file,
         ..skill("b", &children("x y z"))
     };
@@ -289,7 +294,7 @@ fn children_are_found_under_every_place_of_their_branch() {
 
 #[test]
 fn a_tree_has_six_levels_and_what_is_below_stands_on_its_own() {
-    let chain: Vec<Candidate> = (0..=MAX_LEVELS + 1)
+    let chain: Vec<SkillCandidate> = (0..=MAX_LEVELS + 1)
         .map(|n| match n {
             0 => skill("s0", ""),
             n => skill(&format!("s{n}"), &parent(&format!("s{}", n - 1))),
@@ -370,7 +375,7 @@ fn another_host_knows_no_trees() {
         skill("b", &parent("nobody")),
     ];
     for host in hosts::all() {
-        let snapshot = look_by(Rules::of(host), all.clone(), Vec::new());
+        let snapshot = look_by(SkillRules::of(host), all.clone(), Vec::new());
         assert!(snapshot.tree.is_flat(), "{}", host.name);
         let said = findings(&snapshot);
         assert!(said.iter().all(|(_, code, _)| *code != Code::ParentMissing));
@@ -378,7 +383,7 @@ fn another_host_knows_no_trees() {
 }
 
 /// Few names, so that declarations meet, repeat and run in circles.
-fn declarations() -> impl Strategy<Value = Vec<Candidate>> {
+fn declarations() -> impl Strategy<Value = Vec<SkillCandidate>> {
     let name = prop::sample::select(vec!["a", "b", "c", "d", "e"]);
     let id = prop::collection::vec(name.clone(), 1..5).prop_map(|parts| parts.join("/"));
     let parts = (
@@ -399,7 +404,7 @@ fn declarations() -> impl Strategy<Value = Vec<Candidate>> {
         if let Some(above) = above {
             keys.push_str(&parent(&above));
         }
-        Candidate {
+        SkillCandidate {
             root,
             file: file.map(|inode| (1, inode)),
             ..skill(&id, &keys)

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
-use grove_model::{Api, KnownModel, Provider};
+use grove_model::{KnownModel, ModelApi, Provider};
 
 use super::*;
 
 /// Returns two providers, each with an interface and a list of models.
 fn providers() -> Providers {
-    let provider = |name: &str, api: Api, models: &[&str]| Provider {
+    let provider = |name: &str, api: ModelApi, models: &[&str]| Provider {
         name: name.to_owned(),
         api,
         base_url: "http://127.0.0.1:1".to_owned(),
@@ -15,8 +15,8 @@ fn providers() -> Providers {
         families: Vec::new(),
     };
     let configured = vec![
-        provider("here", Api::Anthropic, &["small", "both"]),
-        provider("there", Api::OpenaiResponses, &["large", "both"]),
+        provider("here", ModelApi::Anthropic, &["small", "both"]),
+        provider("there", ModelApi::OpenaiResponses, &["large", "both"]),
     ];
     Providers::new(configured, &BTreeMap::new())
 }

@@ -88,7 +88,7 @@ impl LoopedChild<'_> {
             self.record_result(call, &result).await?;
             return Ok(Settled::Result(result));
         }
-        if self.driven.stop.is_told() {
+        if self.driven.stop.is_stopped() {
             return Ok(Settled::Stop);
         }
         let most = self.driven.child.limits.max_tool_calls;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use grove_model::Block;
+use grove_model::MessageBlock;
 use serde::Serialize;
 
 use super::about;
@@ -148,7 +148,7 @@ fn line_of(turn: &TurnSoFar) -> String {
         text.get(..end).unwrap_or_default().to_owned()
     };
     let words = turn.blocks.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(short(text)),
+        MessageBlock::Text { text } => Some(short(text)),
         _ => None,
     });
     for words in words.filter(|words| !words.is_empty()) {

@@ -4,7 +4,7 @@ mod from_journal;
 mod messages;
 mod turn;
 
-use grove_model::{Block, StopKind};
+use grove_model::{MessageBlock, StopKind};
 use grove_plan::{CallId, Finish, Question, Usage};
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ impl Conversation {
         }
     }
 
-    fn push(&mut self, blocks: Vec<Block>, goes_on: bool, usage: &Usage) {
+    fn push(&mut self, blocks: Vec<MessageBlock>, goes_on: bool, usage: &Usage) {
         let counted = [usage.input, usage.cached, usage.cache_write, usage.output];
         let counted = counted.into_iter().fold(0, u64::saturating_add);
         self.counted = (counted > 0 && !usage.estimated).then_some(counted);
@@ -77,7 +77,7 @@ impl Conversation {
         self.turns.push(TurnSoFar::new(number, blocks, goes_on));
     }
 
-    pub(super) fn add_turn(&mut self, blocks: Vec<Block>, stop: &StopKind, usage: &Usage) {
+    pub(super) fn add_turn(&mut self, blocks: Vec<MessageBlock>, stop: &StopKind, usage: &Usage) {
         let is_pause = goes_on(stop);
         self.push(blocks, is_pause, usage);
     }
@@ -198,7 +198,7 @@ impl Conversation {
     pub(super) fn last_text(&self) -> String {
         let mut texts = self.turns.iter().rev().map(|turn| {
             let words = turn.blocks.iter().filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
+                MessageBlock::Text { text } => Some(text.as_str()),
                 _ => None,
             });
             words.collect::<Vec<_>>().join("")

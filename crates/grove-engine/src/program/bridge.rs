@@ -184,7 +184,7 @@ impl Bridging {
         if !self.bridged.tools().iter().any(|tool| tool.name == name) {
             return failed("there is no such tool here");
         }
-        if self.bridged.driven.stop.is_told() {
+        if self.bridged.driven.stop.is_stopped() {
             return failed("not run: the child is to stop");
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
@@ -237,7 +237,7 @@ impl Bridging {
         if said.wrong >= MOST_SCHEMA_TRIES {
             let message = result.text.clone();
             said.failed = Some(Cause::Schema { message });
-            self.bridged.driven.stop.tell(false);
+            self.bridged.driven.stop.stop(false);
         }
     }
 }

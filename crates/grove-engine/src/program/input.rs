@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use grove_exec::{Launch, ProgramInput, StopTokens};
+use grove_exec::{ProgramInput, ProgramLaunch, StopTokens};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -31,16 +31,16 @@ pub(super) struct Sayer {
 
 impl Input {
     /// Returns the input of a launch, with the first line said.
-    pub(super) fn of(launch: &Launch) -> std::io::Result<Self> {
+    pub(super) fn of(launch: &ProgramLaunch) -> std::io::Result<Self> {
         let (lines, receiver) = unbounded_channel();
         let sayer = Sayer {
             lines,
             closed: CancellationToken::new(),
-            is_heard: !launch.says.is_empty(),
+            is_heard: !launch.input_lines.is_empty(),
         };
         let pipe = launch.input.as_ref().filter(|_| sayer.is_heard);
         let pipe = pipe.map(|path| ProgramInput::make(path)).transpose()?;
-        if let Some(first) = launch.says.front() {
+        if let Some(first) = launch.input_lines.front() {
             sayer.say(first.to_string());
         }
         Ok(Self {
@@ -75,7 +75,7 @@ impl Input {
         if self.sayer.is_heard {
             self.sayer.closed.cancelled().await;
             tokio::time::sleep(MOST_ENDING).await;
-            keeper.tell(false);
+            keeper.stop(false);
         }
         std::future::pending().await
     }
@@ -107,9 +107,9 @@ impl Sayer {
                 () = tokio::time::sleep(IN_BAND) => {}
             }
         }
-        keeper.tell(false);
+        keeper.stop(false);
         stop.now.cancelled().await;
-        keeper.tell(true);
+        keeper.stop(true);
         std::future::pending().await
     }
 }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use grove_model::{
-    AnswerCounter, AskedRequest, Block, CountedAnswer, ModelError, Passing, Relay, RelayedAnswer,
+    AnswerCounter, CountedAnswer, MessageBlock, ModelError, ProgramRequest, Relay, RelayRule,
+    RelayedAnswer,
 };
 use grove_plan::{AddedText, Cause, ModelFailure, Turn, Usage};
 use http::{Request, Response, StatusCode};
@@ -126,21 +127,21 @@ impl Metering {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let Some((passing, target)) = self.passing(&request) else {
-            let all: Vec<String> = Passing::all(self.metered.relay.api()).collect();
+            let all: Vec<String> = RelayRule::all(self.metered.relay.api()).collect();
             let why = format!("the meter passes on {} and nothing else", all.join(", "));
             return refused(StatusCode::NOT_FOUND, &why);
         };
         let api = match passing {
-            Passing::Counted(api) => Some(api),
-            Passing::Free => None,
+            RelayRule::Counted(api) => Some(api),
+            RelayRule::Free => None,
         };
         let turn = match api.filter(|_| self.metered.has_budget) {
             Some(_) => Arc::clone(&self.turn).acquire_owned().await.ok(),
             None => None,
         };
         let why = match passing {
-            Passing::Counted(_) => self.limit_reached(),
-            Passing::Free => self.is_over(),
+            RelayRule::Counted(_) => self.limit_reached(),
+            RelayRule::Free => self.is_over(),
         };
         if let Some(why) = why {
             return refused(StatusCode::BAD_REQUEST, &why);
@@ -153,7 +154,7 @@ impl Metering {
         if api.is_some() && !self.is_begun.swap(true, Ordering::Relaxed) {
             self.look_at_first(&body);
         }
-        let asked = AskedRequest {
+        let asked = ProgramRequest {
             method: head.method,
             target,
             headers: head.headers,
@@ -212,14 +213,14 @@ impl Metering {
     }
 
     /// Returns the way in which a request is passed on, and its path with its query; none if it is refused.
-    fn passing(&self, request: &Request<Incoming>) -> Option<(Passing, String)> {
+    fn passing(&self, request: &Request<Incoming>) -> Option<(RelayRule, String)> {
         let uri = request.uri();
         // Only a client of a proxy sends a whole address, and the meter is no proxy.
         if uri.scheme().is_some() || uri.authority().is_some() {
             return None;
         }
         let target = uri.path_and_query()?.as_str();
-        let passing = Passing::of(self.metered.relay.api(), request.method(), target)?;
+        let passing = RelayRule::of(self.metered.relay.api(), request.method(), target)?;
         Some((passing, target.to_owned()))
     }
 
@@ -239,7 +240,7 @@ impl Metering {
 
     fn told_to_stop(&self, reading: &MeterReading) -> Option<String> {
         let is_held = self.metered.hold.is_cancelled();
-        let is_over = is_held || self.metered.driven.stop.is_told() || reading.is_not_ours;
+        let is_over = is_held || self.metered.driven.stop.is_stopped() || reading.is_not_ours;
         is_over.then(|| "this child is to stop".to_owned())
     }
 
@@ -249,7 +250,7 @@ impl Metering {
         if let Some(limit) = self.limit(&reading) {
             let why = limit.to_string();
             reading.refused = Some(limit);
-            self.metered.driven.stop.tell(false);
+            self.metered.driven.stop.stop(false);
             return Some(why);
         }
         self.told_to_stop(&reading)
@@ -313,7 +314,7 @@ impl Metering {
             is_whole,
         } = counted;
         let blocks = answer.as_ref().map_or(&[][..], |answer| &answer.blocks);
-        let is_call = |block: &&Block| matches!(block, Block::ToolUse { .. });
+        let is_call = |block: &&MessageBlock| matches!(block, MessageBlock::ToolUse { .. });
         let calls = blocks.iter().filter(is_call).count() as u64;
         {
             let mut reading = self.reading();
@@ -341,7 +342,7 @@ impl Metering {
         if driven.record(fact, stored.artifacts).await.is_err() {
             // Another process drives this child, or none does.
             self.reading().is_not_ours = true;
-            driven.stop.tell(true);
+            driven.stop.stop(true);
         }
     }
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_exec::{
-    Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict, StopTokens,
-    verdict,
+    Keeper, KeeperOrder, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
+    StopTokens, verdict,
 };
-use grove_model::{Api, Passing};
+use grove_model::{ModelApi, RelayRule};
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -34,11 +34,11 @@ pub(crate) async fn try_program(
     let model = Loopback::serve(Arc::new(move |request| {
         let target = request.uri().path_and_query().map(ToString::to_string);
         let target = target.unwrap_or_default();
-        let mut spoken = apis.iter().filter_map(|word| Api::of_word(word));
-        let passing = spoken.find_map(|api| Passing::of(api, request.method(), &target));
+        let mut spoken = apis.iter().filter_map(|word| ModelApi::of_word(word));
+        let passing = spoken.find_map(|api| RelayRule::of(api, request.method(), &target));
         let api = match passing {
-            Some(Passing::Counted(api)) => Some(api),
-            Some(Passing::Free) | None => None,
+            Some(RelayRule::Counted(api)) => Some(api),
+            Some(RelayRule::Free) | None => None,
         };
         Box::pin(async move { answer(api) })
     }));
@@ -69,11 +69,11 @@ pub(crate) async fn try_program(
     });
     let environment = prepared(&launch, environment)?;
     let complaints = folder.join("complaints.txt");
-    let order = Order {
+    let order = KeeperOrder {
         command: launch.whole_command(&complaints),
         environment,
         limit_ms: LIMIT_MS,
-        ..Order::shell("", work_folder, "try")
+        ..KeeperOrder::shell("", work_folder, "try")
     };
     let mut reader = program.reader(&launch);
     let input = Input::of(&launch).map_err(TrialError::NoListener)?;
@@ -123,7 +123,7 @@ pub(crate) enum TrialError {
     NoAnswer { why: String, complaint: String },
 }
 
-fn answer(api: Option<Api>) -> Answer {
+fn answer(api: Option<ModelApi>) -> Answer {
     let Some(api) = api else {
         return refused(StatusCode::NOT_FOUND, "only a model is here");
     };
@@ -134,7 +134,7 @@ fn answer(api: Option<Api>) -> Answer {
         format!("{}data: {event}\n\n", name.unwrap_or_default())
     });
     let mut text: String = events.collect();
-    if api == Api::OpenaiChat {
+    if api == ModelApi::OpenaiChat {
         text.push_str("data: [DONE]\n\n");
     }
     let body = Full::new(Bytes::from(text));
@@ -146,9 +146,9 @@ fn answer(api: Option<Api>) -> Answer {
 }
 
 /// Returns the events of one short answer in the format of an interface.
-fn events(api: Api) -> Vec<Value> {
+fn events(api: ModelApi) -> Vec<Value> {
     match api {
-        Api::Anthropic => {
+        ModelApi::Anthropic => {
             let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
             let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
                 "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage });
@@ -161,7 +161,7 @@ fn events(api: Api) -> Vec<Value> {
                 json!({ "type": "message_stop" }),
             ]
         }
-        Api::OpenaiResponses => {
+        ModelApi::OpenaiResponses => {
             let item = json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
                 "content": [{ "type": "output_text", "text": WORDS, "annotations": [] }] });
             let usage = json!({ "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 });
@@ -174,7 +174,7 @@ fn events(api: Api) -> Vec<Value> {
                 json!({ "type": "response.completed", "response": response }),
             ]
         }
-        Api::OpenaiChat => {
+        ModelApi::OpenaiChat => {
             let chunk = |choices: Value| {
                 json!({ "id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "m",
                     "choices": choices, "usage": null })

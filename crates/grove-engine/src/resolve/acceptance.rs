@@ -1,10 +1,10 @@
 //! The contract of a child's work, and the child that reviews it.
 
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_plan::{AuthorFacts, Check, Contract};
 use grove_spec::acceptance::Acceptance;
-use grove_spec::agent::Agent as AgentFile;
-use grove_spec::chain::Task;
+use grove_spec::agent::AgentFile;
+use grove_spec::chain::ChainTask;
 use serde_json::json;
 
 use super::approving::Strange;
@@ -16,9 +16,9 @@ impl ChildResolver<'_> {
     /// Returns the contract of a child's work: what was typed, else what its task asks, else the request, else its agent.
     pub(crate) fn contract(
         &self,
-        task: &Task,
+        task: &ChainTask,
         file: &AgentFile,
-        of_agent: Option<Source>,
+        of_agent: Option<RootSource>,
         author: &AuthorFacts,
     ) -> Result<Option<Contract>, EngineError> {
         let typed = self.typed_acceptance()?;

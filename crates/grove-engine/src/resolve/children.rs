@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_exec::Program;
 use grove_fs::files;
 use grove_plan::{
@@ -15,9 +15,9 @@ use grove_plan::{
 };
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
-use grove_skills::{Environment, Library, Look};
+use grove_skills::{Discovery, Environment, Library};
 use grove_spec::agent::{Agent as AgentFile, foreign_runner};
-use grove_spec::chain::{OnEmpty, Task};
+use grove_spec::chain::{ChainTask, OnEmpty};
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Digest};
 use serde_json::Value;
@@ -54,7 +54,7 @@ const REVIEW: &str = "Review.";
 /// Finds the children of one run.
 pub(crate) struct ChildResolver<'a> {
     pub(crate) environment: &'a Environment,
-    pub(crate) look: &'a Look,
+    pub(crate) look: &'a Discovery,
     pub(crate) models: &'a ModelSettings,
     pub(crate) order: &'a RunOrder,
     /// The rules for runs in settings of other hosts.
@@ -67,7 +67,7 @@ pub(crate) struct ChildResolver<'a> {
     /// The files that answers are written to, with the step of each.
     pub(crate) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Looks from other folders that children work in.
-    pub(crate) looks: RefCell<BTreeMap<PathBuf, Look>>,
+    pub(crate) looks: RefCell<BTreeMap<PathBuf, Discovery>>,
     pub(crate) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// The chain that the request names.
     pub(crate) saved_chain: Option<SavedChain>,
@@ -99,9 +99,9 @@ struct NamedAgent<'a> {
     agent: &'a Agent,
     file: Cow<'a, AgentFile>,
     address: String,
-    source: Option<Source>,
+    source: Option<RootSource>,
     folder: PathBuf,
-    look: Look,
+    look: Discovery,
     prompt: AgentPrompt,
 }
 
@@ -209,9 +209,9 @@ impl<'a> ChildResolver<'a> {
         let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
             return Ok(None);
         };
-        let task = Task {
+        let task = ChainTask {
             agent: review.agent.clone(),
-            ..Task::default()
+            ..ChainTask::default()
         };
         let named = self.agent(&task, of.place.folder.clone())?;
         if named.address == of.address {
@@ -251,7 +251,7 @@ impl<'a> ChildResolver<'a> {
         }))
     }
 
-    fn agent(&self, task: &Task, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
+    fn agent(&self, task: &ChainTask, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
         let look = self.look;
         let all = &look.snapshot.agents;
         let agent = entries::find(all.entries(), &task.agent)?;
@@ -278,7 +278,11 @@ impl<'a> ChildResolver<'a> {
     }
 
     /// The engine of a child: that of its task, else of the request, its agent, the configuration, the child that asks.
-    fn engine(&self, task: &Task, named: &NamedAgent<'_>) -> Result<ChosenEngine, EngineError> {
+    fn engine(
+        &self,
+        task: &ChainTask,
+        named: &NamedAgent<'_>,
+    ) -> Result<ChosenEngine, EngineError> {
         let (file, asked) = (&named.file, &self.order.request);
         let engine = task.engine.clone().or_else(|| asked.engine.clone());
         let is_asked = engine.is_some();
@@ -505,7 +509,7 @@ impl<'a> ChildResolver<'a> {
     }
 
     /// Returns what a look from a folder finds; each folder is looked at once.
-    fn look_in(&self, folder: &Path) -> Look {
+    fn look_in(&self, folder: &Path) -> Discovery {
         if folder == self.folder {
             return self.look.clone();
         }
@@ -515,7 +519,7 @@ impl<'a> ChildResolver<'a> {
                 working: folder.to_path_buf(),
                 ..self.environment.clone()
             };
-            Library::new(there, (*self.look.request).clone()).look()
+            Library::new(there, (*self.look.request).clone()).discover()
         };
         known
             .entry(folder.to_path_buf())
@@ -557,7 +561,7 @@ impl<'a> ChildResolver<'a> {
         &self,
         command: &str,
         is_asked: bool,
-        of_agent: Option<Source>,
+        of_agent: Option<RootSource>,
     ) -> Result<(), EngineError> {
         let is_strange = if is_asked {
             let of_chain = self.order.request.chain_name.is_some();
@@ -660,7 +664,7 @@ impl NamedAgent<'_> {
     }
 
     /// The source of its file's acceptance; none if settings replaced that.
-    fn source_of_acceptance(&self) -> Option<Source> {
+    fn source_of_acceptance(&self) -> Option<RootSource> {
         let mut overridden = self.agent.overridden.iter();
         let is_overridden = overridden.any(|set| set.field.as_str() == "acceptance");
         self.source.filter(|_| !is_overridden)
@@ -699,7 +703,11 @@ fn untested_version(engine: &ChosenEngine, version: Option<&str>) -> Option<Stri
 }
 
 /// Refuses secret values for a program, since no process masks what the program's own tools print.
-fn require_no_values(look: &Look, made: &AgentPrompt, engine: &str) -> Result<(), EngineError> {
+fn require_no_values(
+    look: &Discovery,
+    made: &AgentPrompt,
+    engine: &str,
+) -> Result<(), EngineError> {
     let snapshot = &look.snapshot;
     for (at, skill) in snapshot.skills.iter().enumerate() {
         let has_values = || !variables_of(look, at).is_empty();
@@ -726,6 +734,9 @@ fn with_end_of_name(path: &str, more: &str) -> Option<String> {
 }
 
 /// Returns true if the person or the machine's administrator wrote it.
-pub(crate) const fn is_own(source: Source) -> bool {
-    matches!(source, Source::User | Source::Managed | Source::Bundled)
+pub(crate) const fn is_own(source: RootSource) -> bool {
+    matches!(
+        source,
+        RootSource::User | RootSource::Managed | RootSource::Bundled
+    )
 }

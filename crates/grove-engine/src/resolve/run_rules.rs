@@ -40,7 +40,7 @@ impl ChildResolver<'_> {
                 agent,
                 name,
                 parent: parent.as_deref(),
-                is_asked: is_asked && at == 0,
+                is_requested: is_asked && at == 0,
             };
             for scope in &self.rules.model_scopes {
                 let message =

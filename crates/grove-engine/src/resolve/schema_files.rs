@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_plan::Request as RunRequest;
-use grove_skills::Look;
-use grove_spec::chain::{OutputSchema, Task};
+use grove_skills::Discovery;
+use grove_spec::chain::{ChainTask, OutputSchema};
 use serde_json::Value;
 
 use super::children::{ChildResolver, is_own};
@@ -17,12 +17,12 @@ const MAX_SCHEMA: u64 = 256_000;
 
 /// The file of a chain that was asked for by its name.
 pub(crate) struct SavedChain {
-    pub(crate) source: Source,
+    pub(crate) source: RootSource,
     folder: PathBuf,
 }
 
 impl SavedChain {
-    pub(crate) fn of(look: &Look, asked: &RunRequest) -> Option<Self> {
+    pub(crate) fn of(look: &Discovery, asked: &RunRequest) -> Option<Self> {
         let chains = &look.snapshot.chains;
         let chain = entries::find(chains.entries(), asked.chain_name.as_deref()?).ok()?;
         let root = chains.roots.get(chain.root)?;
@@ -40,7 +40,7 @@ impl SavedChain {
 
 impl ChildResolver<'_> {
     /// Returns the schema of a child's data: its task's, else the request's.
-    pub(crate) fn schema(&self, task: &Task) -> Result<Option<Value>, EngineError> {
+    pub(crate) fn schema(&self, task: &ChainTask) -> Result<Option<Value>, EngineError> {
         match &task.output_schema {
             Some(schema) => self.read_schema(schema).map(Some),
             None => Ok(self.order.request.output_schema.clone()),

@@ -3,19 +3,21 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use grove_catalog::agent_catalog::{AskedAgents, agent_catalog};
+use grove_catalog::agent_catalog::{AgentListOptions, agent_catalog};
 use grove_catalog::agents::Agent;
 use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::{Entries, Entry as _};
 use grove_catalog::report::count_sources;
-use grove_catalog::root::Source;
-use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
-use grove_skills::{Environment, Parts};
+use grove_catalog::root::RootSource;
+use grove_skills::managing::{
+    ChainChanges, ChangeReport, Manager, NewAgent, NewChain, RenameRequest,
+};
+use grove_skills::{DiscoveryParts, Environment};
 use grove_spec::agent::Agent as AgentFile;
-use grove_spec::agent::compose::Ask;
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::chain::print::step_json;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::{counted, one_line};
 use grove_spec::{Diagnostic, render};
 use serde_json::{Map, Value};
@@ -33,7 +35,7 @@ pub(crate) fn chains(
     engine: &Engine,
     arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = engine.look(engine.environment_in(arguments)?, Parts::CHAINS);
+    let look = engine.look(engine.environment_in(arguments)?, DiscoveryParts::CHAINS);
     let chains = &look.snapshot.chains;
     let mut text = String::new();
     for chain in &chains.all {
@@ -54,17 +56,17 @@ pub(crate) fn agents(
     group: Option<&str>,
     arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = engine.look(engine.environment_in(arguments)?, Parts::AGENTS);
+    let look = engine.look(engine.environment_in(arguments)?, DiscoveryParts::AGENTS);
     let agents = &look.snapshot.agents;
     let scope = match arguments.text("scope")? {
-        Some("user") => Some(Source::User),
-        Some("project") => Some(Source::Project),
+        Some("user") => Some(RootSource::User),
+        Some("project") => Some(RootSource::Project),
         _ => None,
     };
     let source = |agent: &Agent| agents.roots.get(agent.root).map(|root| root.source);
     let is_meant = |agent: &Agent| scope.is_none_or(|scope| source(agent) == Some(scope));
     let settings = &look.world.settings.settings;
-    let asked = AskedAgents {
+    let asked = AgentListOptions {
         bytes: settings.limits.agent_list_bytes.count(),
         group,
         task: arguments.text("task")?,
@@ -110,10 +112,10 @@ pub(crate) fn act(
 
 /// The skills, agents, chains and providers of an environment, and what needs attention.
 fn doctor(engine: &Engine, there: Environment) -> String {
-    let look = engine.look(there, Parts::ALL);
+    let look = engine.look(there, DiscoveryParts::ALL);
     let (snapshot, world) = (&look.snapshot, &look.world);
     let mut text = String::new();
-    let mut counts = |noun: &str, counts: Vec<(Source, grove_catalog::report::StateCounts)>| {
+    let mut counts = |noun: &str, counts: Vec<(RootSource, grove_catalog::report::StateCounts)>| {
         for (source, states) in counts {
             let total: usize = states.values().sum();
             let states = states.iter().map(|(state, n)| format!("{n} {state}"));
@@ -179,7 +181,7 @@ fn get(
 ) -> Result<String, EngineError> {
     match meant(arguments)? {
         Meant::Agent(name) => {
-            let look = engine.look(there, Parts::AGENTS);
+            let look = engine.look(there, DiscoveryParts::AGENTS);
             let agents = &look.snapshot.agents;
             let agent = entries::find(agents.entries(), name)?;
             let mut text = definition_text(agents.entries(), agent);
@@ -187,11 +189,11 @@ fn get(
             fields.retain(|key, _| !matches!(key.as_str(), "name" | "description"));
             push_fields(&mut text, &fields);
             push_findings(&mut text, &agent.diagnostics);
-            push_findings(&mut text, agents.concerning(agent));
+            push_findings(&mut text, agents.override_findings(agent));
             Ok(text)
         }
         Meant::Chain(name) => {
-            let look = engine.look(there, Parts::ALL);
+            let look = engine.look(there, DiscoveryParts::ALL);
             let chains = &look.snapshot.chains;
             let chain = entries::find(chains.entries(), name)?;
             let mut text = definition_text(chains.entries(), chain);
@@ -259,17 +261,18 @@ fn create(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, 
         return Ok(in_words("create", &changed));
     }
     let asked = asked_fields(config)?;
-    if let Some(Ask::Unset(field)) = asked.iter().find(|ask| matches!(ask, Ask::Unset(_))) {
+    if let Some(FileEdit::Unset(field)) = asked.iter().find(|ask| matches!(ask, FileEdit::Unset(_)))
+    {
         let message = format!("`{field}` of `config` is empty");
         return Err(EngineError::usage(message).hint("leave it out"));
     }
     let mut manager = Manager::new(there, &format!("agents create {name}"))?;
-    let changed = manager.create(&Created {
+    let changed = manager.create(&NewAgent {
         host: None,
         name: &name,
         package: package.as_deref(),
         scope: own,
-        asks: &asked,
+        edits: &asked,
     })?;
     Ok(in_words("create", &changed))
 }
@@ -285,7 +288,7 @@ fn update(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, 
                 let description = taken(&mut config, "description")?;
                 let steps = config.remove("steps");
                 refuse_rest(&config)?;
-                let asks = ChainAsks {
+                let asks = ChainChanges {
                     description: description.as_deref(),
                     steps: steps.as_ref(),
                 };
@@ -302,12 +305,12 @@ fn update(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, 
     }
     if to.is_some() || package.is_some() {
         let (name, kind, noun) = match meant {
-            Meant::Agent(name) => (name, Kind::Agents, "agents"),
-            Meant::Chain(name) => (name, Kind::Chains, "chains"),
+            Meant::Agent(name) => (name, EntryKind::Agents, "agents"),
+            Meant::Chain(name) => (name, EntryKind::Chains, "chains"),
         };
         let to = to.unwrap_or_else(|| name.rsplit('.').next().unwrap_or(name).to_owned());
         let mut manager = Manager::new(there, &format!("{noun} rename {name}"))?;
-        let renaming = Renaming {
+        let renaming = RenameRequest {
             name,
             to: &to,
             package: package.as_deref(),
@@ -323,8 +326,8 @@ fn update(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, 
 
 fn delete(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, EngineError> {
     let (name, kind, noun) = match meant(arguments)? {
-        Meant::Agent(name) => (name, Kind::Agents, "agents"),
-        Meant::Chain(name) => (name, Kind::Chains, "chains"),
+        Meant::Agent(name) => (name, EntryKind::Agents, "agents"),
+        Meant::Chain(name) => (name, EntryKind::Chains, "chains"),
     };
     let mut manager = Manager::new(there, &format!("{noun} delete {name}"))?;
     let changed = manager.delete(kind, name, scope(arguments, None)?)?;
@@ -332,7 +335,7 @@ fn delete(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, 
 }
 
 /// A change in lines, with its notes and findings.
-fn in_words(action: &'static str, changed: &Changed) -> String {
+fn in_words(action: &'static str, changed: &ChangeReport) -> String {
     let shown = |path: &Path| one_line(&path.to_string_lossy());
     let words = ChangeWords::of(action, changed, &shown);
     let mut text = format!("{}\n", words.done);
@@ -418,12 +421,12 @@ fn refuse_rest(config: &Map<String, Value>) -> Result<(), EngineError> {
 }
 
 /// The changes to an agent's fields that `config` asks for.
-fn asked_fields(config: Map<String, Value>) -> Result<Vec<Ask>, EngineError> {
+fn asked_fields(config: Map<String, Value>) -> Result<Vec<FileEdit>, EngineError> {
     let (mut fields, mut unset, mut body) = (Vec::new(), Vec::new(), None);
     for (key, value) in config {
         let words = match value {
             Value::String(text) if key == "systemPrompt" => {
-                body = Some(Ask::Body(text));
+                body = Some(FileEdit::Body(text));
                 continue;
             }
             Value::String(text) => text,
@@ -441,14 +444,14 @@ fn asked_fields(config: Map<String, Value>) -> Result<Vec<Ask>, EngineError> {
         };
         // `false` takes out what is no switch, as in the files of other hosts.
         if words.is_empty() || (words == "false" && !is_switch(&key)) {
-            unset.push(Ask::Unset(key));
+            unset.push(FileEdit::Unset(key));
         } else {
             let name = match key.as_str() {
                 "reads" => "defaultReads",
                 "progress" => "defaultProgress",
                 name => name,
             };
-            fields.push(Ask::Set(name.to_owned(), words));
+            fields.push(FileEdit::Set(name.to_owned(), words));
         }
     }
     fields.extend(unset);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grove_exec::{Git, GuardedRepository, Program, StopTokens};
-use grove_model::Places;
+use grove_model::RecordingPlaceholders;
 use grove_plan::{Attempt, Attention, Cause, Child, Contract, Fact, NodeId, Parent, Plan};
 use grove_spec::Digest;
 use grove_store::LoadedRun;
@@ -235,11 +235,16 @@ impl Shared {
     }
 
     /// Returns the values that stand as placeholders in a recording.
-    fn recorded_places(&self, run: &str, project: &Path, work_folder: &Path) -> Places {
+    fn recorded_places(
+        &self,
+        run: &str,
+        project: &Path,
+        work_folder: &Path,
+    ) -> RecordingPlaceholders {
         let text = |path: &Path| Some(path.to_string_lossy().into_owned());
         let environment = self.engine.environment();
         let work = grove_fs::files::canonical(work_folder);
-        Places {
+        RecordingPlaceholders {
             run_ids: vec![run.to_owned()],
             work: text(work.as_deref().unwrap_or(work_folder)),
             project: text(project),

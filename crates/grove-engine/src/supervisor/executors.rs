@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grove_exec::{StopTokens, end_marked, now};
 use grove_plan::{Attempt, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen};
-use grove_store::{LoadedRun, OpenRow, StoreError};
+use grove_store::{LoadedRun, OutboxRow, StoreError};
 
 use super::driving::StartedAttempt;
 use super::{EffectHandles, Shared, answered, mark, start_of};
@@ -59,8 +59,13 @@ impl DoneEffect {
 }
 
 impl Shared {
-    pub(super) async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, handles: EffectHandles) {
-        let OpenRow { run, effect, .. } = &row;
+    pub(super) async fn execute(
+        self: Arc<Self>,
+        row: OutboxRow,
+        epoch: u32,
+        handles: EffectHandles,
+    ) {
+        let OutboxRow { run, effect, .. } = &row;
         let done = match &row.command {
             Command::Start { of, model, .. } => {
                 self.write_session(run, of).await;
@@ -135,7 +140,7 @@ impl Shared {
     fn stop_here(&self, run: &str, of: &Attempt, now: bool) {
         let start = super::EffectOfRun::new(run, start_of(of));
         if let Some(running) = self.running().get(&start) {
-            running.handles.stop.tell(now);
+            running.handles.stop.stop(now);
         }
     }
 
@@ -158,7 +163,7 @@ impl Shared {
         }
     }
 
-    async fn deliver(&self, row: &OpenRow, epoch: u32, stop: &StopTokens) -> DoneEffect {
+    async fn deliver(&self, row: &OutboxRow, epoch: u32, stop: &StopTokens) -> DoneEffect {
         let loaded = match self.store.load(&row.run) {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
@@ -450,7 +455,7 @@ pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the milliseconds since an effect was opened: by the boot clock, or by the wall clock after a restart.
-fn passed_since(row: &OpenRow) -> u64 {
+fn passed_since(row: &OutboxRow) -> u64 {
     let now = now();
     match now.boot.checked_sub(row.opened_boot) {
         Some(passed) => passed,

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_exec::{ExecError, Exit, Git, Order, Sandbox, Seclusion, Why, write_rules_work};
+use grove_exec::{
+    EndReason, ExecError, Git, KeeperOrder, ProgramExit, Sandbox, Seclusion, write_rules_work,
+};
 use grove_fs::files;
 
 use super::output_file::OutputFile;
@@ -40,12 +42,12 @@ impl Toolbox {
             environment.push((name, value.reveal().to_owned()));
         }
         let secrets = self.all_secrets();
-        let order = Order {
+        let order = KeeperOrder {
             environment,
             limit_ms: millis(limit),
             grace_ms: millis(GRACE),
             sandbox,
-            ..Order::shell(&line, self.work.path().to_path_buf(), &self.mark)
+            ..KeeperOrder::shell(&line, self.work.path().to_path_buf(), &self.mark)
         };
         let mut file = OutputFile::new(&self.outputs, &secrets);
         let end = self
@@ -77,16 +79,16 @@ impl Toolbox {
         }
         let report = end.report;
         let how = match (report.why, report.exit) {
-            (_, Exit::NotStarted(message)) => return Err(ToolError::Failed(message)),
-            (Why::TimedOut, _) => format!("[timed out after {} s]", limit.as_secs_f64()),
-            (Why::Told | Why::Abandoned, _) => "[stopped]".to_owned(),
-            (Why::UsedTooMuch, _) => {
+            (_, ProgramExit::NotStarted(message)) => return Err(ToolError::Failed(message)),
+            (EndReason::TimedOut, _) => format!("[timed out after {} s]", limit.as_secs_f64()),
+            (EndReason::Told | EndReason::Abandoned, _) => "[stopped]".to_owned(),
+            (EndReason::UsedTooMuch, _) => {
                 "[ended: it had more than 4,096 processes or three quarters of the memory]"
                     .to_owned()
             }
-            (Why::Done, Exit::Code(0)) => return Ok(text),
-            (Why::Done, Exit::Code(code)) => format!("[exit code {code}]"),
-            (Why::Done, Exit::Signal(signal)) => format!("[ended by signal {signal}]"),
+            (EndReason::Done, ProgramExit::Code(0)) => return Ok(text),
+            (EndReason::Done, ProgramExit::Code(code)) => format!("[exit code {code}]"),
+            (EndReason::Done, ProgramExit::Signal(signal)) => format!("[ended by signal {signal}]"),
         };
         text.push_str(&how);
         Err(ToolError::Failed(text))

@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use grove_fs::FsError;
-use grove_fs::atomic::{self, Replaced};
+use grove_fs::atomic::{self, ReplaceOutcome};
+use grove_fs::file_place::FilePlace;
 use grove_fs::files;
-use grove_fs::held_folder::{EntryKind, HeldFolder};
+use grove_fs::held_folder::{HeldFolder, PathKind};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
@@ -164,7 +165,7 @@ impl WorkFolder {
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, ToolError> {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::unlinked(&base)?;
-        Ok(folder.read(&below, Links::Contain, MOST_READ)?)
+        Ok(folder.read(&below, LinkRule::Contain, MOST_READ)?)
     }
 
     /// Returns the state of a file, by which a later write to it is noticed.
@@ -191,14 +192,14 @@ impl WorkFolder {
     pub(crate) fn is_folder(&self, path: &str) -> Result<bool, ToolError> {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::unlinked(&base)?;
-        let kind = folder.entry(&below, Links::Contain)?;
+        let kind = folder.entry(&below, LinkRule::Contain)?;
         Ok(kind == EntryKind::Folder)
     }
 
     pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::unlinked(&base)?;
-        let folder = folder.folder(&below, Links::Contain)?;
+        let folder = folder.folder(&below, LinkRule::Contain)?;
         Ok(listing::entries(&folder, most)?)
     }
 
@@ -210,7 +211,7 @@ impl WorkFolder {
     ) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::unlinked(&base)?;
-        let folder = folder.folder(&below, Links::Contain)?;
+        let folder = folder.folder(&below, LinkRule::Contain)?;
         Ok(listing::below(&folder, bounds, enters)?)
     }
 
@@ -223,10 +224,10 @@ impl WorkFolder {
         }
         let folder = HeldFolder::unlinked(&base)?;
         let spot = folder.spot(Path::new(&below))?;
-        match folder.read(&below, Links::Contain, MOST_READ) {
+        match folder.read(&below, LinkRule::Contain, MOST_READ) {
             Ok(before) => match atomic::replace_at(&spot, &before, content)? {
-                Replaced::Done => Ok(true),
-                Replaced::Changed => {
+                ReplaceOutcome::Done => Ok(true),
+                ReplaceOutcome::Changed => {
                     let message = format!("`{path}` changed while it was written; try again");
                     Err(ToolError::Failed(message))
                 }

@@ -10,10 +10,9 @@ use std::time::Duration;
 use super::GitError;
 use crate::own_children::OwnChild;
 
-/// The most time that one command may take.
 const LIMIT: Duration = Duration::from_mins(5);
 /// The most characters of a failed program's error output that are kept.
-const MOST_SAID: usize = 400;
+const MOST_ERROR_TEXT: usize = 400;
 
 /// Runs a program to its end, within bounds of time and output.
 pub(super) fn finish(
@@ -75,7 +74,7 @@ pub(super) fn finish(
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&said);
-    let mut message: String = said.trim().chars().take(MOST_SAID).collect();
+    let mut message: String = said.trim().chars().take(MOST_ERROR_TEXT).collect();
     if let Some(signal) = status.ok().and_then(|status| status.signal()) {
         let before = if message.is_empty() { "" } else { "; " };
         message = format!("{message}{before}it was ended by signal {signal}");

@@ -5,12 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::look::{Asked, tell};
+use super::inspection::{GitInput, pass_settings};
 use super::repository::Repository;
 use super::{Git, GitError, MOST_OUTPUT, files, finish, first_line};
 
-/// The settings that git is given over the person's configuration.
-const TOLD: [(&str, &str); 8] = [
+const FETCH_SETTINGS: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("fetch.fsckObjects", "true"),
@@ -20,7 +19,6 @@ const TOLD: [(&str, &str); 8] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// The protocols that an address may name.
 const PROTOCOLS: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 /// The name under which the fetched commit is stored.
 const FETCHED: &str = "refs/fetched/wanted";
@@ -49,11 +47,11 @@ impl Git {
         ]);
         git.env("GIT_DIR", &staged);
         git.current_dir(&staged);
-        tell(&mut git, Vec::new(), &TOLD);
+        pass_settings(&mut git, Vec::new(), &FETCH_SETTINGS);
         finish(git, "fetch", None, MOST_OUTPUT)?;
         let named = format!("{FETCHED}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", &named];
-        let commit = self.look_at_staged(&staged, &staged, &words)?;
+        let commit = self.inspect_staged(&staged, &staged, &words)?;
         Ok(first_line(&commit))
     }
 
@@ -66,10 +64,10 @@ impl Git {
     ) -> Result<(), GitError> {
         files::make_folder(folder)?;
         let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", commit];
-        self.look_at_staged(staging, folder, &words).map(|_| ())
+        self.inspect_staged(staging, folder, &words).map(|_| ())
     }
 
-    fn look_at_staged(
+    fn inspect_staged(
         &self,
         staging: &Path,
         folder: &Path,
@@ -77,11 +75,11 @@ impl Git {
     ) -> Result<Vec<u8>, GitError> {
         let none = || GitError::NoRepository(staging.to_path_buf());
         let staged = Repository::at(folder, staging).ok_or_else(none)?;
-        let asked = Asked {
+        let asked = GitInput {
             words,
-            ..Asked::default()
+            ..GitInput::default()
         };
-        self.look(&staged, folder, asked)
+        self.inspect(&staged, folder, asked)
     }
 }
 

@@ -23,14 +23,12 @@ pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// The first line of a small file.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     let bytes = read(path, 64 << 10)?;
     let text = String::from_utf8(bytes).ok()?;
     text.lines().next().map(|line| line.trim_end().to_owned())
 }
 
-/// Writes a file at a path where there is none.
 pub(super) fn write_new(path: &Path, content: &[u8]) -> Result<(), GitError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
@@ -58,7 +56,6 @@ pub(super) fn put_aside(path: &Path, ending: &str) -> Result<(), GitError> {
     rustix::fs::rename(path, &aside).map_err(|error| failed(path, error))
 }
 
-/// Removes a file, if it is there.
 pub(super) fn remove(path: &Path) {
     let _ = rustix::fs::unlink(path);
 }
@@ -87,12 +84,10 @@ fn make_with_mode(path: &Path, mode: u32) -> Result<bool, GitError> {
     }
 }
 
-/// Makes a symbolic link.
 pub(super) fn link(target: &Path, path: &Path) -> Result<(), GitError> {
     rustix::fs::symlink(target, path).map_err(|error| failed(path, error))
 }
 
-/// The names in a folder, at most `most`, sorted.
 pub(super) fn names(folder: &Path, most: usize) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(folder, flags, Mode::empty());
@@ -175,7 +170,6 @@ pub(super) fn remove_folder(path: &Path) {
     let _ = rustix::fs::rmdir(path);
 }
 
-/// Returns true if a path leads to a folder.
 pub(super) fn is_folder(path: &Path) -> bool {
     let found = rustix::fs::stat(path);
     found.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
@@ -186,7 +180,6 @@ pub(super) fn is_there(path: &Path) -> bool {
     rustix::fs::lstat(path).is_ok()
 }
 
-/// The user who owns the target of a path.
 pub(super) fn owner(path: &Path) -> Option<u32> {
     rustix::fs::stat(path).ok().map(|found| found.st_uid)
 }

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 
 use super::look::Asked;
 use super::repository::Repository;
-use super::settings::Settings;
+use super::settings::GitSettings;
 use super::{Git, GitError, files, names, submodule_of};
 
 /// Names of files that decide what git runs, where it reads or what it sees.
@@ -184,7 +184,7 @@ impl Git {
                 Some(now) => {
                     before != Some(now)
                         && !is_usual(path, before, now)
-                        && (!is_config(path, now) || self.names_more(path, before)?)
+                        && (!is_config(path, now) || self.has_new_programs(path, before)?)
                 }
             };
             if is_changed {
@@ -197,12 +197,12 @@ impl Git {
     }
 
     /// Returns true if a configuration has new settings that may name programs.
-    fn names_more(&self, path: &Path, before: Option<&Deciding>) -> Result<bool, GitError> {
-        let Ok(now) = Settings::of_file(path, &self.environment) else {
+    fn has_new_programs(&self, path: &Path, before: Option<&Deciding>) -> Result<bool, GitError> {
+        let Ok(now) = GitSettings::of_file(path, &self.environment) else {
             return Ok(true);
         };
         let text = before.map_or(&b""[..], Deciding::text);
-        let text = Settings::of_text(text, &self.environment)?;
+        let text = GitSettings::of_text(text, &self.environment)?;
         // The repository of a new submodule says where its working tree is.
         let is_its_tree = |key: &str, value: Option<&str>| {
             let own = path
@@ -211,7 +211,7 @@ impl Git {
             own.zip(value)
                 .is_some_and(|(own, tree)| leads_back(own, tree))
         };
-        let of = |settings: &Settings| -> BTreeSet<(String, Option<String>)> {
+        let of = |settings: &GitSettings| -> BTreeSet<(String, Option<String>)> {
             let entries = settings.entries();
             let entries =
                 entries.filter(|(key, value)| !is_harmless(key) && !is_its_tree(key, *value));

@@ -4,28 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::look::Asked;
+use super::inspection::GitInput;
 use super::repository::Repository;
 use super::{Git, GitError, files, first_line, names};
 
-/// The result of merging several patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergedPatches {
-    /// The tree with all patches.
     Tree(String),
-    /// One patch cannot be merged with those before it.
     Conflict {
         /// The index of that patch.
         at: usize,
         /// The indexes of the patches before it that changed these files.
         with: Vec<usize>,
-        /// The files that were changed differently.
         files: Vec<String>,
     },
 }
 
 /// An index in which patches are put on top of one another.
-struct Merging<'a> {
+struct PatchMerge<'a> {
     git: &'a Git,
     repository: Repository,
     index: String,
@@ -34,15 +30,16 @@ struct Merging<'a> {
     times: usize,
 }
 
-impl Merging<'_> {
+impl PatchMerge<'_> {
     fn run(&self, words: &[&str], input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
         let with_index = [("GIT_INDEX_FILE", &*self.index)];
-        let asked = Asked {
+        let asked = GitInput {
             words,
             variables: &with_index,
             input,
         };
-        self.git.look(&self.repository, &self.repository.top, asked)
+        self.git
+            .inspect(&self.repository, &self.repository.top, asked)
     }
 
     fn put_in(&mut self, patch: &[u8], more: &[String]) -> Result<(), GitError> {
@@ -65,12 +62,12 @@ impl Merging<'_> {
         ];
         let words = words.into_iter().chain(more.iter().map(String::as_str));
         let words: Vec<&str> = words.chain(["-"]).collect();
-        let asked = Asked {
+        let asked = GitInput {
             words: &words,
             variables: &variables,
             input: Some(patch),
         };
-        self.git.look(&self.repository, &tree, asked).map(|_| ())
+        self.git.inspect(&self.repository, &tree, asked).map(|_| ())
     }
 
     /// Puts in the changes of a patch other than removals of files that are removed already.
@@ -89,7 +86,6 @@ impl Merging<'_> {
         self.put_in(patch, &without)
     }
 
-    /// The files that a patch removes and that are not there any more.
     fn removed_already(&self, patch: &[u8]) -> Result<BTreeSet<String>, GitError> {
         let summary = self.run(&["apply", "--summary", "-"], Some(patch))?;
         let summary = String::from_utf8_lossy(&summary).into_owned();
@@ -101,7 +97,6 @@ impl Merging<'_> {
         Ok(removed.filter(|name| !there.contains(name)).collect())
     }
 
-    /// Returns those of some files to which a patch does not apply.
     fn unfit(&mut self, patch: &[u8], files: Vec<String>) -> Result<Vec<String>, GitError> {
         let gone = self.removed_already(patch)?;
         let mut unfit = Vec::new();
@@ -114,7 +109,6 @@ impl Merging<'_> {
         Ok(if unfit.is_empty() { files } else { unfit })
     }
 
-    /// The files that are in conflict.
     fn unmerged(&self) -> Result<Vec<String>, GitError> {
         let listed = names(&self.run(&["ls-files", "-u", "-z"], None)?);
         // The listing has an entry for every side of a conflict.
@@ -123,7 +117,6 @@ impl Merging<'_> {
         Ok(files.into_iter().collect())
     }
 
-    /// The files that a patch changes.
     fn files_of(&self, patch: &[u8]) -> Result<Vec<String>, GitError> {
         let listed = names(&self.run(&["apply", "--numstat", "-z", "-"], Some(patch))?);
         let files = listed
@@ -142,7 +135,7 @@ impl Git {
         patches: &[Vec<u8>],
         scratch: &Path,
     ) -> Result<MergedPatches, GitError> {
-        let mut merging = Merging {
+        let mut merging = PatchMerge {
             git: self,
             repository: self.repository(repository)?,
             index: scratch.join("merge-index").to_string_lossy().into_owned(),
@@ -201,7 +194,6 @@ impl Git {
         Ok(first_line(&made))
     }
 
-    /// Returns the id of the commit that a name refers to.
     pub fn commit_named(&self, repository: &Path, name: &str) -> Result<String, GitError> {
         let commit = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", "--end-of-options", &commit];

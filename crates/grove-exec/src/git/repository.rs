@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::files;
-use super::settings::Settings;
+use super::settings::GitSettings;
 
 /// The variable with the folders at which the search stops.
 const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
@@ -12,14 +12,12 @@ const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
 /// A repository with a working tree. All its paths are free of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// The top folder of the working tree.
     pub(super) top: PathBuf,
     /// The folder of this working tree alone: its head and its index.
     pub(super) own: PathBuf,
     /// The folder that all working trees share: objects, branches, configuration.
     pub(super) common: PathBuf,
-    /// Its configuration, as data.
-    pub(super) settings: Settings,
+    pub(super) settings: GitSettings,
 }
 
 impl Repository {
@@ -65,7 +63,7 @@ impl Repository {
             top: top.to_path_buf(),
             own,
             common,
-            settings: Settings::NONE,
+            settings: GitSettings::NONE,
         })
     }
 
@@ -101,7 +99,6 @@ impl Repository {
     }
 }
 
-/// The folder to which a `.git` file leads.
 fn linked(file: &Path) -> Option<PathBuf> {
     let line = files::read_line(file)?;
     let target = line.strip_prefix("gitdir: ")?;

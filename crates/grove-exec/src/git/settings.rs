@@ -6,47 +6,43 @@ use std::process::Command;
 
 use super::{GitError, MOST_OUTPUT, files, finish, names};
 
-/// The most bytes of a configuration file.
 const MOST: u64 = 1 << 20;
 /// A repository folder in which git finds nothing.
 const NOWHERE: &str = "/dev/null";
 
-/// The configurations that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
-    /// The repository's configuration, or else the person's.
-    Anybody,
-    /// The person's configuration alone.
+enum SettingSource {
+    RepositoryOrPerson,
     Person,
 }
 
 /// The keys that are passed on: they say how files are read and written. None of them names a program or a place that
 /// another writes to. A key that is not here is not passed on, even if a later git gives it a meaning.
-const PASSED_ON: [(&str, From); 17] = [
-    ("core.autocrlf", From::Anybody),
-    ("core.bigfilethreshold", From::Anybody),
-    ("core.checkstat", From::Anybody),
-    ("core.eol", From::Anybody),
-    ("core.excludesfile", From::Person),
-    ("core.filemode", From::Anybody),
-    ("core.ignorecase", From::Anybody),
-    ("core.precomposeunicode", From::Anybody),
-    ("core.protecthfs", From::Anybody),
-    ("core.protectntfs", From::Anybody),
-    ("core.safecrlf", From::Person),
-    ("core.sharedrepository", From::Anybody),
-    ("core.symlinks", From::Anybody),
-    ("core.trustctime", From::Anybody),
-    ("status.showuntrackedfiles", From::Person),
-    ("user.email", From::Person),
-    ("user.name", From::Person),
+const PASSED_ON: [(&str, SettingSource); 17] = [
+    ("core.autocrlf", SettingSource::RepositoryOrPerson),
+    ("core.bigfilethreshold", SettingSource::RepositoryOrPerson),
+    ("core.checkstat", SettingSource::RepositoryOrPerson),
+    ("core.eol", SettingSource::RepositoryOrPerson),
+    ("core.excludesfile", SettingSource::Person),
+    ("core.filemode", SettingSource::RepositoryOrPerson),
+    ("core.ignorecase", SettingSource::RepositoryOrPerson),
+    ("core.precomposeunicode", SettingSource::RepositoryOrPerson),
+    ("core.protecthfs", SettingSource::RepositoryOrPerson),
+    ("core.protectntfs", SettingSource::RepositoryOrPerson),
+    ("core.safecrlf", SettingSource::Person),
+    ("core.sharedrepository", SettingSource::RepositoryOrPerson),
+    ("core.symlinks", SettingSource::RepositoryOrPerson),
+    ("core.trustctime", SettingSource::RepositoryOrPerson),
+    ("status.showuntrackedfiles", SettingSource::Person),
+    ("user.email", SettingSource::Person),
+    ("user.name", SettingSource::Person),
 ];
 
 /// Keys and values in the order in which they were written; a key without a value has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Settings(Vec<(String, Option<String>)>);
+pub(super) struct GitSettings(Vec<(String, Option<String>)>);
 
-impl Settings {
+impl GitSettings {
     pub(super) const NONE: Self = Self(Vec::new());
 
     /// Reads the settings of the person and of the system.
@@ -71,7 +67,6 @@ impl Settings {
         Self::of_text(&text, environment)
     }
 
-    /// Reads the settings in a text.
     pub(super) fn of_text(text: &[u8], environment: &[(String, String)]) -> Result<Self, GitError> {
         let mut git = reading(environment);
         git.args(["config", "--null", "--no-includes", "--file", "-", "--list"]);
@@ -93,7 +88,6 @@ impl Settings {
         entries.map(|(key, value)| (key.as_str(), value.as_deref()))
     }
 
-    /// All values of a key.
     pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let entries = self.entries().filter(move |(name, _)| *name == key);
         entries.map(|(_, value)| value.unwrap_or("true"))
@@ -104,25 +98,22 @@ impl Settings {
         self.all(key).last()
     }
 
-    /// Returns true if a key is set to a true value.
     pub(super) fn is_on(&self, key: &str) -> bool {
         let value = self.last(key).map(str::to_ascii_lowercase);
         matches!(value.as_deref(), Some("true" | "yes" | "on" | "1"))
     }
 
-    /// Adds settings that override those that are here.
     pub(super) fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 }
 
-/// The settings that git gets for a repository, chosen from those of the person and the repository.
-pub(super) fn passed_on(person: &Settings, repository: &Settings) -> Vec<(String, String)> {
+pub(super) fn passed_on(person: &GitSettings, repository: &GitSettings) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for (key, from) in PASSED_ON {
         let of_repository = match from {
-            From::Anybody => repository.last(key),
-            From::Person => None,
+            SettingSource::RepositoryOrPerson => repository.last(key),
+            SettingSource::Person => None,
         };
         if let Some(value) = of_repository.or_else(|| person.last(key)) {
             told.push((key.to_owned(), value.to_owned()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::look::{Asked, Form};
+use super::inspection::{GitInput, StorageForm};
 use super::repository::Repository;
 use super::{Git, GitError, files, finish, first_line, names, strip, submodule_of};
 
@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 500;
 /// The depth to which submodules in submodules are captured.
 const MOST_NESTED: usize = 8;
 /// The most bytes that a program may print that copies or links.
-const MOST_SAID: u64 = 64 << 10;
+const MOST_PRINTED: u64 = 64 << 10;
 
 /// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
@@ -29,26 +29,21 @@ const IGNORED: [&str; 5] = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
 pub struct CapturedTree {
     /// A patch for the commit from which the tree started.
     pub patch: Vec<u8>,
-    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores, as a tar archive.
     pub ignored: Option<Vec<u8>>,
-    /// The changes in submodules.
     pub submodules: Vec<CapturedSubmodule>,
     /// A description of the first change that could not be captured.
     pub left: Option<String>,
 }
 
-/// The changes in a submodule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedSubmodule {
-    /// Its path from the top of the working tree.
     pub path: String,
     /// The commit of the submodule that the patch is for.
     pub base: String,
     /// The patch, in which names begin with that path.
     pub patch: Vec<u8>,
-    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores there, as a tar archive.
     pub ignored: Option<Vec<u8>>,
@@ -65,17 +60,14 @@ pub struct SubmoduleFiles {
 
 /// The way in which a file of the repository comes into a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bringing {
-    /// As a symbolic link to it.
+pub enum LinkOrCopy {
     Link,
-    /// As a copy of it.
     Copy,
 }
 
-/// The submodules of a commit that are checked out in a working tree.
 #[derive(Default)]
 struct CheckedOutSubmodules {
-    found: Vec<CheckedOut>,
+    found: Vec<CheckedOutSubmodule>,
     /// Those whose repository is not the working tree's own; the repositories they lead to are not read.
     strange: Vec<String>,
 }
@@ -88,8 +80,7 @@ impl CheckedOutSubmodules {
     }
 }
 
-/// A submodule that is checked out in a working tree.
-struct CheckedOut {
+struct CheckedOutSubmodule {
     path: String,
     /// The commit against which changes in it are captured.
     base: String,
@@ -107,17 +98,17 @@ impl Git {
         patch: Option<&[u8]>,
     ) -> Result<(), GitError> {
         let main = self.repository(repository)?;
-        if Form::of(&main.settings)?.has_tables {
+        if StorageForm::of(&main.settings)?.has_tables {
             let what = "extensions.refStorage = reftable";
             return Err(GitError::UnknownForm(what.to_owned()));
         }
         let tree = add(&main, base, folder)?;
         let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", base];
-        let asked = Asked {
+        let asked = GitInput {
             words: &words,
-            ..Asked::default()
+            ..GitInput::default()
         };
-        self.look(&tree, folder, asked)?;
+        self.inspect(&tree, folder, asked)?;
         if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
             let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
             self.run(folder, &words, &[], Some(patch))?;
@@ -163,14 +154,14 @@ impl Git {
     }
 
     /// Puts a file or folder at another path, where there is nothing.
-    pub fn bring(&self, from: &Path, to: &Path, how: Bringing) -> Result<(), GitError> {
+    pub fn bring(&self, from: &Path, to: &Path, how: LinkOrCopy) -> Result<(), GitError> {
         let (name, words) = match how {
-            Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
-            Bringing::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
+            LinkOrCopy::Link => ("ln", &["-s", "-T", "--"][..]),
+            LinkOrCopy::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
         };
         let mut command = self.tool(name);
         command.args(words).arg(from).arg(to);
-        finish(command, name, None, MOST_SAID).map(|_| ())
+        finish(command, name, None, MOST_PRINTED).map(|_| ())
     }
 
     /// The files in a working tree that version control ignores.
@@ -201,16 +192,15 @@ impl Git {
             let mut copy = self.tool("cp");
             copy.args(["-a", "--reflink=auto", "--parents", "--"]);
             copy.args(some).arg(to).current_dir(from);
-            finish(copy, "cp", None, MOST_SAID)?;
+            finish(copy, "cp", None, MOST_PRINTED)?;
         }
         Ok(())
     }
 
-    /// Unpacks an archive of ignored files into a folder.
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
         let mut tar = self.tool("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
-        finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
+        finish(tar, "tar", Some(archive), MOST_PRINTED).map(|_| ())
     }
 
     /// A program beside git, which is found where git is.
@@ -248,7 +238,7 @@ impl Git {
         let tree = self.tree_now(folder, base, &index, apart)?;
         let patch = self.patch_below(folder, base, &tree, below)?;
         let files = self.changed(folder, base, &tree)?.len() as u64;
-        self.show_to_apply(folder, base, &tree, &patch, scratch, below)?;
+        self.check_patch(folder, base, &tree, &patch, scratch, below)?;
         let mut captured = CapturedTree {
             patch,
             files,
@@ -285,7 +275,7 @@ impl Git {
     }
 
     /// Checks that the patch on top of the commit gives exactly the files that are there.
-    fn show_to_apply(
+    fn check_patch(
         &self,
         folder: &Path,
         base: &str,
@@ -368,7 +358,6 @@ impl Git {
         paths.cloned().collect()
     }
 
-    /// The submodules of a commit that are checked out in a working tree.
     fn checked_out(&self, folder: &Path, base: &str) -> Result<CheckedOutSubmodules, GitError> {
         let mut all = CheckedOutSubmodules::default();
         for (commit, path) in self.links(folder, base)? {
@@ -382,7 +371,7 @@ impl Git {
             }
             let head = self.line(&inner, &["rev-parse", "--verify", "-q", "HEAD^{commit}"])?;
             let is_moved = head != commit && self.is_published(&inner, &head);
-            all.found.push(CheckedOut {
+            all.found.push(CheckedOutSubmodule {
                 path,
                 base: if is_moved { head } else { commit },
                 is_moved,
@@ -424,7 +413,6 @@ impl Git {
             .map(|(_, path)| format!("the repository {path} inside it may have been changed")))
     }
 
-    /// The submodules of a tree: their commits and paths.
     fn links(&self, folder: &Path, tree: &str) -> Result<Vec<(String, String)>, GitError> {
         let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let listed = names(&self.run(folder, &words, &[], None)?);
@@ -450,7 +438,7 @@ impl Git {
     /// The tree's own submodules that are checked out at `HEAD`: their paths from its top, and their folders.
     pub(super) fn submodules(&self, top: &Path) -> Result<Vec<(String, PathBuf)>, GitError> {
         let checked_out = self.checked_out(top, "HEAD")?.found.into_iter();
-        let with_folder = |it: CheckedOut| (it.path.clone(), top.join(it.path));
+        let with_folder = |it: CheckedOutSubmodule| (it.path.clone(), top.join(it.path));
         Ok(checked_out.map(with_folder).collect())
     }
 

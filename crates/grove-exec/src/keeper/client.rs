@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::{Order, Report, SealedOrder, SealedReport};
+use super::{KeeperOrder, KeeperReport, SealedOrder, SealedReport};
 use crate::bounded_output::{BoundedOutput, OutputBounds};
 use crate::own_children::{self, OwnChild};
 use crate::processes::end_strays;
@@ -26,10 +26,8 @@ pub(super) const MOST_REPORT: u64 = 64 << 10;
 /// The reason why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// The keeper could not be started.
     #[error("the keeper could not be started")]
     NoKeeper(#[source] std::io::Error),
-    /// The keeper ended without a report: it was killed, or it is another program.
     #[error("the keeper ended without a report")]
     NoReport {
         /// Processes that it left behind and that could not be ended.
@@ -37,12 +35,9 @@ pub enum ExecError {
     },
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// The report of its keeper.
-    pub report: Report,
-    /// The output of the whole tree.
+    pub report: KeeperReport,
     pub output: BoundedOutput,
 }
 
@@ -57,20 +52,18 @@ pub struct StopTokens {
 
 impl StopTokens {
     /// Signals the task to stop, at once if `now` is set.
-    pub fn tell(&self, now: bool) {
+    pub fn stop(&self, now: bool) {
         self.soft.cancel();
         if now {
             self.now.cancel();
         }
     }
 
-    /// Returns true if the task was asked to stop.
-    pub fn is_told(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.soft.is_cancelled()
     }
 }
 
-/// The program that is started as a keeper.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
@@ -101,7 +94,6 @@ impl Keeper {
         })
     }
 
-    /// Returns the same keeper with other bounds on the output that is kept.
     #[must_use]
     pub fn with_bounds(mut self, bounds: OutputBounds) -> Self {
         self.bounds = bounds;
@@ -115,7 +107,7 @@ impl Keeper {
     /// Dropping the future does the same, because the keeper sees its input end.
     pub async fn run(
         &self,
-        order: &Order,
+        order: &KeeperOrder,
         stop: &StopTokens,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<ProcessEnd, ExecError> {
@@ -125,11 +117,11 @@ impl Keeper {
         else {
             return Err(ExecError::NoReport { left: Vec::new() });
         };
-        let order = Order {
+        let order = KeeperOrder {
             open_files: order.open_files.or(self.open_files),
             ..order.clone()
         };
-        let word = chance_word()?;
+        let word = random_word()?;
         let sealed = SealedOrder {
             word: word.clone(),
             order,
@@ -182,7 +174,7 @@ impl Keeper {
         let report = report.filter(|sealed: &SealedReport| ended_well && sealed.word == word);
         let left = match &report {
             Some(sealed) if sealed.report.left.is_empty() => Vec::new(),
-            _ => end_what_is_left().await,
+            _ => end_strays_of_keeper().await,
         };
         match report {
             Some(SealedReport { report, .. }) => Ok(ProcessEnd {
@@ -207,7 +199,7 @@ impl Keeper {
 }
 
 /// A word that no other process can guess.
-fn chance_word() -> Result<String, ExecError> {
+fn random_word() -> Result<String, ExecError> {
     let mut bytes = [0_u8; 16];
     getrandom(&mut bytes, GetRandomFlags::empty())
         .map_err(|error| ExecError::NoKeeper(error.into()))?;
@@ -215,7 +207,7 @@ fn chance_word() -> Result<String, ExecError> {
 }
 
 /// Ends the processes of a killed keeper, which have become our children. Returns those that could not be ended.
-async fn end_what_is_left() -> Vec<u32> {
+async fn end_strays_of_keeper() -> Vec<u32> {
     let ended = tokio::task::spawn_blocking(|| end_strays(own_children::ids, STRAYS));
     let left = ended.await.map(|ended| ended.left).unwrap_or_default();
     super::ids(&left)

@@ -14,22 +14,20 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::dup;
 use serde::{Deserialize, Serialize};
 
-use super::Order;
+use super::KeeperOrder;
 use super::client::MOST_REPORT;
 use super::process::StartError;
 use crate::processes::MARK;
-use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
+use crate::sandbox::{EnforcedRestriction, RestrictError, Sandbox, restrict_this_process};
 
 /// The last argument of a keeper process that is this step.
 const STEP: &str = "confined";
-/// The most time that restricting a process may take.
 const MOST_BINDING: Duration = Duration::from_secs(30);
 /// The path by which a process starts its own program again.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// The input of the step.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct StepInput {
     command: Vec<String>,
     folder: PathBuf,
     environment: Vec<(String, String)>,
@@ -38,32 +36,28 @@ struct Told {
     with_view: bool,
 }
 
-/// An answer of the step, one per line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Answer {
+enum StepAnswer {
     /// The process is restricted, and becomes the program now.
-    Held(Vec<Held>),
+    Held(Vec<EnforcedRestriction>),
     /// The kernel gives it no view of the file system of its own; this process cannot be used any more.
     NoView,
-    /// The program does not start.
     Failed(String),
 }
 
-/// The outcome of a step that was started.
-enum Begun {
-    Runs(Child, Vec<Held>),
+enum StepStart {
+    Runs(Child, Vec<EnforcedRestriction>),
     NoView,
 }
 
-/// Returns true if this process is the step and not a keeper.
 pub(super) fn is_this_process() -> bool {
     std::env::args_os().last().is_some_and(|last| last == STEP)
 }
 
 /// Starts the program of an order through the step, with these two pipe ends for what it prints.
 pub(super) fn start(
-    order: &Order,
+    order: &KeeperOrder,
     sandbox: &Sandbox,
     output: &PipeWriter,
     errors: &PipeWriter,
@@ -71,7 +65,7 @@ pub(super) fn start(
     for with_view in [true, false] {
         let output = output.try_clone().map_err(StartError::NoPipe)?;
         let errors = errors.try_clone().map_err(StartError::NoPipe)?;
-        let told = Told {
+        let told = StepInput {
             command: order.command.clone(),
             folder: order.folder.clone(),
             environment: {
@@ -81,7 +75,7 @@ pub(super) fn start(
             sandbox: sandbox.clone(),
             with_view,
         };
-        if let Begun::Runs(child, held) = begin(&told, output.into(), errors.into())? {
+        if let StepStart::Runs(child, held) = begin(&told, output.into(), errors.into())? {
             return Ok((child, held));
         }
     }
@@ -89,7 +83,7 @@ pub(super) fn start(
     Err(StartError::NotKept { program })
 }
 
-fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, StartError> {
+fn begin(told: &StepInput, output: Stdio, errors: Stdio) -> Result<StepStart, StartError> {
     let program = told.command.first().cloned();
     let program = program.ok_or(StartError::NoProgram)?;
     let said = |error: std::io::Error| StartError::Program {
@@ -124,17 +118,17 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, StartError>
     });
     for line in answers.lines() {
         begun = match serde_json::from_str(line) {
-            Ok(Answer::Held(held)) => Ok(Some(held)),
-            Ok(Answer::NoView) => Ok(None),
-            Ok(Answer::Failed(message)) => Err(StartError::Step(message)),
+            Ok(StepAnswer::Held(held)) => Ok(Some(held)),
+            Ok(StepAnswer::NoView) => Ok(None),
+            Ok(StepAnswer::Failed(message)) => Err(StartError::Step(message)),
             Err(error) => Err(said(error.into())),
         };
     }
     Ok(if let Some(held) = begun? {
-        Begun::Runs(child, held)
+        StepStart::Runs(child, held)
     } else {
         let _ = child.wait();
-        Begun::NoView
+        StepStart::NoView
     })
 }
 
@@ -145,7 +139,7 @@ pub(super) fn become_the_program() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let failed = run(&mut answers).unwrap_or_else(|error| error.to_string());
-    let _ = answer(&mut answers, &Answer::Failed(failed));
+    let _ = answer(&mut answers, &StepAnswer::Failed(failed));
     ExitCode::FAILURE
 }
 
@@ -154,7 +148,7 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
     rustix::io::fcntl_setfd(&*answers, rustix::io::FdFlags::CLOEXEC)?;
     let mut told = Vec::new();
     answers.read_to_end(&mut told)?;
-    let told: Told = serde_json::from_slice(&told)?;
+    let told: StepInput = serde_json::from_slice(&told)?;
     let nothing = openat(
         CWD,
         "/dev/null",
@@ -165,12 +159,12 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
     let held = match restrict_this_process(&told.sandbox, told.with_view) {
         Ok(held) => held,
         Err(RestrictError::View(_)) => {
-            answer(answers, &Answer::NoView)?;
+            answer(answers, &StepAnswer::NoView)?;
             std::process::exit(1);
         }
         Err(error) => return Ok(error.to_string()),
     };
-    answer(answers, &Answer::Held(held))?;
+    answer(answers, &StepAnswer::Held(held))?;
     let Some((program, arguments)) = told.command.split_first() else {
         return Ok("no program was given".to_owned());
     };
@@ -192,7 +186,7 @@ fn started(
         .exec()
 }
 
-fn answer(answers: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
+fn answer(answers: &mut UnixStream, answer: &StepAnswer) -> std::io::Result<()> {
     let mut line = serde_json::to_string(answer)?;
     line.push('\n');
     answers.write_all(line.as_bytes())

@@ -13,18 +13,18 @@ use rustix::process::{
     set_child_subreaper, setrlimit, setsid, wait,
 };
 
-use super::{Exit, Order, Report, SealedOrder, SealedReport, Why, confined, ids};
+use super::{
+    EndReason, KeeperOrder, KeeperReport, ProgramExit, SealedOrder, SealedReport, confined, ids,
+};
 use crate::processes::{
     EndedTree, MARK, end_all, find_tree, hide_this_process, memory_of_the_machine, signal,
     used_by_tree,
 };
-use crate::sandbox::{Held, MOST_TASKS};
+use crate::sandbox::{EnforcedRestriction, MOST_TASKS};
 
-/// The most time to spend on ending a tree that does not end by itself.
 const MOST_ENDING: Duration = Duration::from_secs(4);
 /// The interval at which a keeper checks its tree when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
-/// The interval at which it counts the resources of its tree.
 const COUNTING: Duration = Duration::from_secs(1);
 /// The most bytes of an order; a longer text is no order.
 const MOST_ORDER: u64 = 8 << 20;
@@ -41,7 +41,7 @@ pub fn keep() -> ExitCode {
         return ExitCode::from(2);
     };
     let report = if is_told {
-        not_started("stopped before it began".to_owned(), Why::Told)
+        not_started("stopped before it began".to_owned(), EndReason::Told)
     } else {
         run(&order)
     };
@@ -77,9 +77,9 @@ fn read_order() -> Option<(SealedOrder, bool)> {
     }
 }
 
-fn not_started(message: String, why: Why) -> Report {
-    Report {
-        exit: Exit::NotStarted(message),
+fn not_started(message: String, why: EndReason) -> KeeperReport {
+    KeeperReport {
+        exit: ProgramExit::NotStarted(message),
         why,
         scans: 0,
         ended: 0,
@@ -88,9 +88,9 @@ fn not_started(message: String, why: Why) -> Report {
     }
 }
 
-fn run(order: &Order) -> Report {
+fn run(order: &KeeperOrder) -> KeeperReport {
     match start(order) {
-        Ok((program, output, held)) => Tree {
+        Ok((program, output, held)) => KeptTree {
             order,
             program,
             exit: None,
@@ -99,7 +99,7 @@ fn run(order: &Order) -> Report {
             held,
         }
         .watch(),
-        Err(error) => not_started(error.to_string(), Why::Done),
+        Err(error) => not_started(error.to_string(), EndReason::Done),
     }
 }
 
@@ -126,7 +126,9 @@ pub(super) enum StartError {
     System(#[from] rustix::io::Errno),
 }
 
-fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), StartError> {
+fn start(
+    order: &KeeperOrder,
+) -> Result<(Option<Pid>, OwnedFd, Vec<EnforcedRestriction>), StartError> {
     // In a session of its own, no terminal can signal the tree. Orphans of the tree become our children.
     let _ = setsid();
     let own = Some(getpid());
@@ -157,7 +159,7 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), StartError>
     Ok((program, reading, held))
 }
 
-fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, StartError> {
+fn start_unbound(order: &KeeperOrder, output: Stdio, errors: Stdio) -> Result<Child, StartError> {
     let words = order.command.split_first();
     let (program, arguments) = words.ok_or(StartError::NoProgram)?;
     Command::new(program)
@@ -177,34 +179,33 @@ fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, S
         })
 }
 
-struct Tree<'a> {
-    order: &'a Order,
+struct KeptTree<'a> {
+    order: &'a KeeperOrder,
     program: Option<Pid>,
-    /// The end of the program, once it has ended.
-    exit: Option<Exit>,
+    exit: Option<ProgramExit>,
     /// Our end of the pipe to which the tree writes; none once the other side is closed.
     output: Option<OwnedFd>,
     passed_on: u64,
-    held: Vec<Held>,
+    held: Vec<EnforcedRestriction>,
 }
 
-impl Tree<'_> {
-    fn watch(mut self) -> Report {
+impl KeptTree<'_> {
+    fn watch(mut self) -> KeeperReport {
         let descriptor = self
             .program
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let until = Instant::now().checked_add(self.order.limit());
         let why = self.wait_for_end(descriptor.as_ref(), until);
-        if !matches!(why, Why::Done | Why::UsedTooMuch) {
+        if !matches!(why, EndReason::Done | EndReason::UsedTooMuch) {
             self.ask_to_end(descriptor.as_ref());
         }
         let tree = self.end();
         self.pass_on();
-        let exit = self.exit.unwrap_or(Exit::Signal(0));
-        Report {
+        let exit = self.exit.unwrap_or(ProgramExit::Signal(0));
+        KeeperReport {
             exit: match why {
                 // The tree ended because of what it used, even if its program reported another end.
-                Why::UsedTooMuch => Exit::Signal(Signal::KILL.as_raw()),
+                EndReason::UsedTooMuch => ProgramExit::Signal(Signal::KILL.as_raw()),
                 _ => exit,
             },
             why,
@@ -216,7 +217,7 @@ impl Tree<'_> {
     }
 
     /// Passes output on until the program has ended, the caller asks for the end, or the limit is reached.
-    fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> Why {
+    fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> EndReason {
         let most_memory = memory_of_the_machine() / 4 * 3;
         let is_bound = self.order.sandbox.is_some();
         let mut counted = Instant::now();
@@ -224,7 +225,7 @@ impl Tree<'_> {
             if is_bound && counted.elapsed() > COUNTING {
                 let used = used_by_tree(std::process::id());
                 if used.tasks > MOST_TASKS || used.memory > most_memory {
-                    return Why::UsedTooMuch;
+                    return EndReason::UsedTooMuch;
                 }
                 counted = Instant::now();
             }
@@ -232,13 +233,13 @@ impl Tree<'_> {
                 until.saturating_duration_since(Instant::now())
             });
             if left.is_zero() {
-                return Why::TimedOut;
+                return EndReason::TimedOut;
             }
             let woken = self.sleep(program, left.min(TICK));
             self.pass_on();
             self.reap();
             if self.exit.is_some() {
-                return Why::Done;
+                return EndReason::Done;
             }
             if let Some(why) = woken {
                 return why;
@@ -247,7 +248,7 @@ impl Tree<'_> {
     }
 
     /// Waits until something happens, and returns a reason to end the tree if there is one.
-    fn sleep(&self, program: Option<&OwnedFd>, most: Duration) -> Option<Why> {
+    fn sleep(&self, program: Option<&OwnedFd>, most: Duration) -> Option<EndReason> {
         let input = std::io::stdin();
         let mut all = vec![PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
         let others = [program, self.output.as_ref()].into_iter().flatten();
@@ -262,12 +263,11 @@ impl Tree<'_> {
         }
         // Any line means the end; the end of the input means that the caller is gone.
         Some(match read_some(input.as_fd()) {
-            Some(n) if n > 0 => Why::Told,
-            _ => Why::Abandoned,
+            Some(n) if n > 0 => EndReason::Told,
+            _ => EndReason::Abandoned,
         })
     }
 
-    /// Gives the program the grace period to end by itself.
     fn ask_to_end(&mut self, program: Option<&OwnedFd>) {
         let until = Instant::now() + self.order.grace();
         for whom in find_tree(std::process::id(), &self.order.mark) {
@@ -303,8 +303,8 @@ impl Tree<'_> {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if Some(pid) == self.program {
                 self.exit = Some(match (status.exit_status(), status.terminating_signal()) {
-                    (Some(code), _) => Exit::Code(code),
-                    (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+                    (Some(code), _) => ProgramExit::Code(code),
+                    (None, signal) => ProgramExit::Signal(signal.unwrap_or_default()),
                 });
             }
         }

@@ -13,8 +13,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text, words_of,
+    Program, ProgramBridge, ProgramCapabilities, ProgramEvent, ProgramLaunch, ProgramState,
+    ProgramTask, failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -25,7 +25,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "",
     apis: &[],
     names_vendors: false,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: false,
         tool_list: false,
         base_url: false,
@@ -52,7 +52,6 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-/// The version of the protocol.
 const VERSION: u32 = 1;
 /// The error code of JSON-RPC for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32_601;
@@ -68,14 +67,13 @@ const KINDS: &[(&str, &str)] = &[
     ("edit", "edit"),
     ("bash", "execute"),
 ];
-/// The ids of our requests.
 const INITIALIZE: u64 = 0;
 const SESSION: u64 = 1;
 const PROMPT: u64 = 2;
 const MODE: u64 = 3;
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch::default();
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let mut launch = ProgramLaunch::default();
     launch.args([task.program.to_string_lossy()]);
     launch.args(task.arguments.iter().cloned());
     tell(&mut launch, task, &[task.system, task.message], None);
@@ -85,12 +83,12 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
 /// Adds the lines that a program is told in turn: the client's name, the conversation, and the texts of its message. One
 /// that tells a loaded conversation again also gets its mode set; all before the answer to that is ignored.
 pub(super) fn tell(
-    launch: &mut Launch,
+    launch: &mut ProgramLaunch,
     task: &ProgramTask<'_>,
     texts: &[&str],
     mode: Option<&str>,
 ) {
-    launch.may = PROGRAM.tools(task.tools).0;
+    launch.permitted_tools = PROGRAM.tools(task.tools).0;
     let servers = task.bridge.map(|bridge| {
         let authorization = format!("Bearer {}", bridge.token);
         json!({
@@ -126,7 +124,7 @@ pub(super) fn tell(
     }
     let prompt = json!({ "prompt": texts, "sessionId": task.resumes });
     says.push(request(PROMPT, "session/prompt", &prompt));
-    launch.tells(task, says);
+    launch.set_input_lines(task, says);
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Value {
@@ -138,10 +136,10 @@ pub(super) fn cancel(session: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } })
 }
 
-pub(super) fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+pub(super) fn take(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     match (line["method"].as_str(), line.get("id")) {
         // Updates before the message belong to an earlier conversation.
-        (Some("session/update"), _) if heard.says.len() > 1 => {}
+        (Some("session/update"), _) if heard.input_lines.len() > 1 => {}
         (Some("session/update"), _) => update(heard, &line["params"]["update"], on_event),
         (Some("session/request_permission"), Some(id)) => {
             begin(heard, &line["params"]["toolCall"], on_event);
@@ -163,7 +161,7 @@ pub(super) fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(Pro
 
 /// Handles the answer to one of our requests, and sends the next one.
 fn answered(
-    heard: &mut Heard,
+    heard: &mut ProgramState,
     id: Option<u64>,
     line: &Value,
     on_event: &mut dyn FnMut(ProgramEvent),
@@ -186,7 +184,7 @@ fn answered(
             heard.model = result["agentInfo"]["name"].as_str().map(str::to_owned);
             // With a server that it cannot reach, the program would not begin.
             if result["agentCapabilities"]["mcpCapabilities"]["http"] != true
-                && let Some(next) = heard.says.get_mut(1)
+                && let Some(next) = heard.input_lines.get_mut(1)
             {
                 next["params"]["mcpServers"] = json!([]);
             }
@@ -194,11 +192,11 @@ fn answered(
         Some(SESSION) => {
             let session = result["sessionId"].as_str().map(str::to_owned);
             // A conversation that was loaded keeps the name by which it was asked for.
-            let next = heard.says.get_mut(1);
+            let next = heard.input_lines.get_mut(1);
             if let (Some(session), Some(next)) = (&session, next) {
                 next["params"]["sessionId"] = session.as_str().into();
             }
-            let prompt = heard.says.back();
+            let prompt = heard.input_lines.back();
             let known = prompt.and_then(|prompt| prompt["params"]["sessionId"].as_str());
             heard.session = known.map(str::to_owned);
         }
@@ -217,10 +215,10 @@ fn answered(
         }
         _ => return,
     }
-    heard.say_next(on_event);
+    heard.write_next(on_event);
 }
 
-fn update(heard: &mut Heard, update: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn update(heard: &mut ProgramState, update: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let words = || text(&update["content"], "text").to_owned();
     match text(update, "sessionUpdate") {
         "agent_message_chunk" => {
@@ -241,7 +239,7 @@ fn update(heard: &mut Heard, update: &Value, on_event: &mut dyn FnMut(ProgramEve
 }
 
 /// Handles a tool call that the program tells of for the first time.
-fn begin(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn begin(heard: &mut ProgramState, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let id = text(call, "toolCallId").to_owned();
     // The text before this call was not the last message.
     heard.begins_anew = true;
@@ -257,7 +255,7 @@ fn begin(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)
     });
 }
 
-fn end_tool(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn end_tool(heard: &mut ProgramState, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let status = text(call, "status");
     if !matches!(status, "completed" | "failed") {
         return;
@@ -283,9 +281,9 @@ fn status_in(message: &str) -> Option<u64> {
 }
 
 /// Answers a request for permission: allowed once or rejected once, by the child's list of tools.
-fn permission(heard: &Heard, asked: &Value) -> Value {
+fn permission(heard: &ProgramState, asked: &Value) -> Value {
     let kind = text(&asked["toolCall"], "kind");
-    let wanted = if heard.may.contains(&kind) {
+    let wanted = if heard.permitted_tools.contains(&kind) {
         "allow_once"
     } else {
         "reject_once"

@@ -10,8 +10,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text, words_of,
+    Program, ProgramBridge, ProgramCapabilities, ProgramEvent, ProgramLaunch, ProgramState,
+    ProgramTask, failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -22,7 +22,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "2.1.197",
     apis: &["anthropic"],
     names_vendors: false,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: true,
         tool_list: true,
         base_url: true,
@@ -64,11 +64,11 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_system(task);
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let (mut launch, system) = ProgramLaunch::with_system(task);
     let content = json!([{ "type": "text", "text": task.message }]);
     let message = json!({ "role": "user", "content": content });
-    launch.tells(task, [json!({ "type": "user", "message": message })]);
+    launch.set_input_lines(task, [json!({ "type": "user", "message": message })]);
     launch.args(["-p", "--output-format", "stream-json", "--verbose"]);
     launch.args(["--input-format", "stream-json"]);
     launch.args(["--system-prompt-file", &system]);
@@ -121,7 +121,7 @@ fn cancel(_: &str) -> Value {
     json!({ "type": "control_request", "request_id": "stop", "request": request })
 }
 
-fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn take(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     // The lines of its own children do not count.
     if !line["parent_tool_use_id"].is_null() {
         return;
@@ -178,7 +178,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
     }
 }
 
-fn take_block(heard: &mut Heard, block: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn take_block(heard: &mut ProgramState, block: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     match text(block, "type") {
         "text" => {
             let words = text(block, "text");

@@ -9,8 +9,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, shell_words, text, words_of,
+    Program, ProgramBridge, ProgramCapabilities, ProgramEvent, ProgramLaunch, ProgramState,
+    ProgramTask, failure_of_status, shell_words, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -21,7 +21,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "0.166.0",
     apis: &["openai-responses"],
     names_vendors: false,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: true,
         tool_list: false,
         base_url: true,
@@ -54,13 +54,11 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// The variable for the token of the runtime's tools.
 const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_system(task);
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let (mut launch, system) = ProgramLaunch::with_system(task);
     let message = task.folder.join("message.md");
     launch.file(message.clone(), task.message);
     launch.input = Some(message);
@@ -120,7 +118,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch
 }
 
-fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn take(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let item = &line["item"];
     let id = || text(item, "id").to_owned();
     match (text(line, "type"), text(item, "type")) {
@@ -183,7 +181,6 @@ fn command_line(command: &str) -> String {
     }
 }
 
-/// The event for the end of a tool call.
 fn ended(id: String, item: &Value) -> ProgramEvent {
     let texts = [&item["aggregated_output"], &item["result"]["content"]];
     let error = words_of(&item["error"]["message"]);

@@ -8,8 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text, words_of,
+    Program, ProgramBridge, ProgramCapabilities, ProgramEvent, ProgramLaunch, ProgramState,
+    ProgramTask, failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -20,7 +20,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "1.0.102",
     apis: &["openai-chat", "anthropic", "openai-responses"],
     names_vendors: false,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: false,
         tool_list: true,
         base_url: true,
@@ -52,10 +52,10 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch {
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let mut launch = ProgramLaunch {
         remembers: task.provider.is_some(),
-        ..Launch::default()
+        ..ProgramLaunch::default()
     };
     let mut tools = json!(PROGRAM.tools(task.tools).0);
     if let (Some(_), Some(tools)) = (task.bridge, tools.as_array_mut()) {
@@ -117,7 +117,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch
 }
 
-fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn take(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let data = &line["data"];
     let id = || text(data, "toolCallId").to_owned();
     match text(line, "type") {
@@ -165,7 +165,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
 
 /// The event for the end of a tool call. A failed command is told as a success with its exit code beside it, and a command
 /// that goes on as a success without an exit code.
-fn ended(heard: &mut Heard, id: String, data: &Value) -> ProgramEvent {
+fn ended(heard: &mut ProgramState, id: String, data: &Value) -> ProgramEvent {
     let code = data["shellExecution"]["exitCode"].as_i64();
     let is_command = heard.running.contains(&id);
     heard.running.retain(|running| *running != id);
@@ -191,7 +191,6 @@ fn failure(data: &Value) -> ModelFailure {
     }
 }
 
-/// The sum of the usage of all models that it asked.
 fn usage(left: &Value) -> Usage {
     let mut sum = Usage::default();
     let models = left["modelMetrics"].as_object().into_iter().flatten();

@@ -12,7 +12,7 @@
 
 use serde_json::json;
 
-use super::{Capabilities, Launch, Program, ProgramTask, acp};
+use super::{Program, ProgramCapabilities, ProgramLaunch, ProgramTask, acp};
 
 pub(super) static PROGRAM: Program = Program {
     name: "gemini",
@@ -22,7 +22,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "0.61.0",
     apis: &[],
     names_vendors: false,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: true,
         tool_list: true,
         base_url: false,
@@ -56,7 +56,6 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable with the person's key.
 const KEY: &str = "GEMINI_API_KEY";
 /// A tool name that no program has, because an empty list counts as no list.
 const NO_TOOL: &str = "none";
@@ -64,8 +63,8 @@ const NO_TOOL: &str = "none";
 const BEGIN_AGAIN: &str = "for file in \"$0\"/.gemini/tmp/*/chats/session-*; do \
 mv -- \"$file\" \"${file%/*}/session-1970-01-01T00-00-${file##*-}\"; done; exec \"$@\"";
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_system(task);
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let (mut launch, system) = ProgramLaunch::with_system(task);
     let has_key = task.variables.iter().any(|name| name == KEY);
     if has_key {
         let home = task.home.to_string_lossy().into_owned();

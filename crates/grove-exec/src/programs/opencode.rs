@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Capabilities, Launch, Program, ProgramBridge, ProgramTask, acp};
+use super::{Program, ProgramBridge, ProgramCapabilities, ProgramLaunch, ProgramTask, acp};
 
 pub(super) static PROGRAM: Program = Program {
     name: "opencode",
@@ -18,7 +18,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "1.18.33",
     apis: &["openai-chat"],
     names_vendors: true,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: true,
         tool_list: true,
         base_url: true,
@@ -50,15 +50,13 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// The name of the child's agent in its configuration.
 const AGENT: &str = "grove-child";
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch {
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let mut launch = ProgramLaunch {
         remembers: task.provider.is_some(),
-        ..Launch::default()
+        ..ProgramLaunch::default()
     };
     launch.args([task.program.to_string_lossy(), "acp".into()]);
     let mut tools = json!({ "*": false });

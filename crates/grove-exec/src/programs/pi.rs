@@ -9,8 +9,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
-    words_of,
+    Program, ProgramCapabilities, ProgramEvent, ProgramLaunch, ProgramState, ProgramTask,
+    failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -21,7 +21,7 @@ pub(super) static PROGRAM: Program = Program {
     tried: "0.87.1",
     apis: &["openai-chat", "anthropic", "openai-responses"],
     names_vendors: true,
-    can: Capabilities {
+    can: ProgramCapabilities {
         system_prompt: true,
         tool_list: true,
         base_url: true,
@@ -58,10 +58,10 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_system(task);
+fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {
+    let (mut launch, system) = ProgramLaunch::with_system(task);
     let prompt = json!({ "type": "prompt", "message": task.message });
-    launch.tells(task, [json!({ "type": "get_state" }), prompt]);
+    launch.set_input_lines(task, [json!({ "type": "get_state" }), prompt]);
     launch.args(["--mode", "rpc", "--offline"]);
     // Nothing of the person's own or the project's is used.
     launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);
@@ -112,7 +112,7 @@ fn cancel(_: &str) -> Value {
     json!({ "type": "abort" })
 }
 
-fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn take(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let id = || text(line, "toolCallId").to_owned();
     match text(line, "type") {
         "response" => answered(heard, line, on_event),
@@ -151,7 +151,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
 }
 
 /// Handles the answer to a command, and sends the next one.
-fn answered(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+fn answered(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let command = text(line, "command");
     if line["success"] == false && matches!(command, "get_state" | "prompt") {
         let why = text(line, "error").to_owned();
@@ -159,12 +159,12 @@ fn answered(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEve
         heard.end(on_event);
     } else if command == "get_state" {
         heard.session = line["data"]["sessionId"].as_str().map(str::to_owned);
-        heard.say_next(on_event);
+        heard.write_next(on_event);
     }
 }
 
 /// Handles a whole message: the last one decides.
-fn take_message(heard: &mut Heard, message: &Value) {
+fn take_message(heard: &mut ProgramState, message: &Value) {
     let blocks = message["content"].as_array().into_iter().flatten();
     let words = blocks.filter(|block| block["type"] == "text");
     let words: Vec<&str> = words.map(|block| text(block, "text")).collect();

@@ -1,6 +1,5 @@
 //! Splitting a command line into words as a shell does, without any expansion.
 
-/// Returns the words of a line; none if a quote is not closed.
 pub(super) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -9,7 +9,7 @@ use landlock::{
 };
 
 use super::readable::{open_without_links, readable_paths, writable_paths};
-use super::{Held, Sandbox};
+use super::{EnforcedRestriction, Sandbox};
 
 /// The newest rules on writing that are asked for; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V5;
@@ -19,15 +19,13 @@ const OLDEST: ABI = ABI::V3;
 /// Devices that swallow or make bytes.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// The restrictions that the rules enforce.
 #[derive(Debug, Default)]
 pub(super) struct HeldByRules {
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<EnforcedRestriction>,
     /// Set if sockets that have a path are restricted too.
     pub(super) holds_sockets: bool,
 }
 
-/// Restricts this process and all that it starts.
 pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::error::Error>> {
     let reading = AccessFs::from_read(OLDEST);
     // A process that may make devices could make one in a writable folder that is the disk itself.
@@ -71,16 +69,16 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::er
         return Err("the kernel does not hold them".into());
     }
     let mut by_rules = HeldByRules {
-        held: vec![Held::Writes],
+        held: vec![EnforcedRestriction::Writes],
         holds_sockets: false,
     };
     if sandbox.seclusion.is_some() {
-        by_rules.held.push(Held::Reads);
+        by_rules.held.push(EnforcedRestriction::Reads);
         let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
             return Ok(by_rules);
         };
         if effective_abi >= ABI::V6 {
-            by_rules.held.push(Held::Signals);
+            by_rules.held.push(EnforcedRestriction::Signals);
         }
         by_rules.holds_sockets = effective_abi >= ABI::V9;
     }
@@ -100,7 +98,6 @@ fn allow(
     }
 }
 
-/// Returns true if the kernel enforces rules on writing.
 pub fn write_rules_work() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -17,7 +17,6 @@ use super::variables::named_folders;
 use super::{Sandbox, Seclusion};
 use crate::processes::read_proc;
 
-/// The readable folders of the system, each with a reason.
 const SYSTEM: &[(&str, &str)] = &[
     ("/usr", "programs and libraries"),
     ("/bin", "programs"),

@@ -155,8 +155,7 @@ const SIGNALS: &[(i64, u8)] = &[
 ];
 
 /// The parts of a sandbox that decide which calls are refused.
-pub(super) struct Refused {
-    /// Set if the tree may use the network.
+pub(super) struct CallRestrictions {
     pub(super) network: bool,
     /// Set if what processes share by a number or a name is the tree's own.
     pub(super) shares_with_nobody: bool,
@@ -168,7 +167,6 @@ pub(super) struct Refused {
     pub(super) keeper: u32,
 }
 
-/// The flags that give a new process a namespace of its own.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -186,8 +184,7 @@ const X32: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_ALONE: [i64; 5] = [521, 528, 539, 540, 514];
 
-/// Restricts this process and all that it starts.
-pub(super) fn refuse(refused: &Refused) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn refuse(refused: &CallRestrictions) -> Result<(), Box<dyn std::error::Error>> {
     // Where the flags of a new process or the mode of a new file are behind a pointer, programs are told that the call does
     // not exist: they use the older one, whose arguments the filter can see.
     let mut hidden = Rules::from([
@@ -220,7 +217,7 @@ fn program(rules: Rules, error: i32) -> Result<BpfProgram, Box<dyn std::error::E
     Ok(filter.try_into()?)
 }
 
-fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
+fn rules(refused_here: &CallRestrictions) -> Result<Rules, seccompiler::BackendError> {
     let refused = REFUSED.iter().flat_map(|(_, calls)| calls.iter());
     let mut rules: Rules = refused.map(|call| (*call, Vec::new())).collect();
     let is_not = |family: &i32| condition(0, SeccompCmpOp::Ne, *family);

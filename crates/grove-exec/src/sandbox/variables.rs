@@ -1,18 +1,17 @@
 //! The variables that commands get, and those among them that name a tool chain that a secluded command may read.
 
-/// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum VariableKind {
     /// Plain words, which make nothing readable.
     Words,
     /// The folder of a tool chain, which is readable.
     Folder,
 }
 
-use Kind::{Folder, Words};
+use VariableKind::{Folder, Words};
 
 /// Every variable that a command gets. A list of those to leave out would never be complete: keys have any name.
-const VARIABLES: &[(&str, Kind)] = &[
+const VARIABLES: &[(&str, VariableKind)] = &[
     // The person and the usual folders.
     ("HOME", Words),
     ("LOGNAME", Words),
@@ -97,7 +96,6 @@ pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, Strin
     allowed.map(absolute).collect()
 }
 
-/// The folders of tool chains that an environment names.
 pub(super) fn named_folders(environment: &[(String, String)]) -> impl Iterator<Item = &str> {
     let is_folder = |name: &str| VARIABLES.contains(&(name, Folder));
     let named = environment.iter().filter(move |(name, _)| is_folder(name));

@@ -23,7 +23,6 @@ use crate::processes::{MOST_READ, read_proc};
 /// The reason why there is no such view. The process may be half in one: it must not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ViewError {
-    /// The kernel refuses a namespace.
     #[error("the kernel refuses a view of the file system of its own")]
     Namespace(#[source] Errno),
     /// There are more mounts than are read.
@@ -32,15 +31,12 @@ pub(crate) enum ViewError {
     /// A mount cannot be made read-only.
     #[error("{path} cannot be made read-only")]
     Mount {
-        /// The path of the mount.
         path: PathBuf,
-        /// The error of the kernel.
         #[source]
         source: Errno,
     },
 }
 
-/// A place at which something is mounted.
 struct MountPoint {
     path: PathBuf,
     /// The flags that a remount must keep.

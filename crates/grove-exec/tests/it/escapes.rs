@@ -8,7 +8,10 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use grove_exec::{Exit, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why};
+use grove_exec::{
+    EndReason, EnforcedRestriction, Keeper, KeeperOrder, ProgramExit, Sandbox, Seclusion,
+    StopTokens,
+};
 use grove_testkit::escapes::{ESCAPES, Escape};
 use grove_testkit::need::Need;
 use grove_testkit::needs;
@@ -154,23 +157,27 @@ impl Outside {
     }
 
     /// What a program in Python said, and what was held.
-    async fn run(&self, program: &str, sandbox: Option<Sandbox>) -> (String, Vec<Held>) {
+    async fn run(
+        &self,
+        program: &str,
+        sandbox: Option<Sandbox>,
+    ) -> (String, Vec<EnforcedRestriction>) {
         let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
         self.run_with(&keeper, program, sandbox).await
     }
 
     /// What runs a program in Python.
-    fn order(&self, program: &str, sandbox: Option<Sandbox>) -> Order {
+    fn order(&self, program: &str, sandbox: Option<Sandbox>) -> KeeperOrder {
         let mut command = vec![self.python.display().to_string()];
         command.extend(["-IBc".to_owned(), program.to_owned()]);
         command.extend(self.arguments());
         let mark = format!("{}/1/1", self.arguments()[6]);
-        Order {
+        KeeperOrder {
             command,
             environment: self.environment(),
             limit_ms: 60_000,
             sandbox,
-            ..Order::shell("", self.path("inside"), &mark)
+            ..KeeperOrder::shell("", self.path("inside"), &mark)
         }
     }
 
@@ -180,12 +187,12 @@ impl Outside {
         keeper: &Keeper,
         program: &str,
         sandbox: Option<Sandbox>,
-    ) -> (String, Vec<Held>) {
+    ) -> (String, Vec<EnforcedRestriction>) {
         let order = self.order(program, sandbox);
         let never = StopTokens::default();
         let end = keeper.run(&order, &never, |_| {}).await.unwrap();
         let text = end.output.text();
-        assert_eq!(end.report.exit, Exit::Code(0), "{text}");
+        assert_eq!(end.report.exit, ProgramExit::Code(0), "{text}");
         (text.trim().to_owned(), end.report.held)
     }
 }
@@ -194,9 +201,9 @@ async fn is_held(escape: &Escape, network: bool) -> Result<(), String> {
     let outside = Outside::new();
     let sandbox = outside.sandbox(network);
     let (said, held) = outside.run(&escape.program(), Some(sandbox)).await;
-    let expected: Vec<Held> = Held::ALL
+    let expected: Vec<EnforcedRestriction> = EnforcedRestriction::ALL
         .into_iter()
-        .filter(|it| !network || *it != Held::Network)
+        .filter(|it| !network || *it != EnforcedRestriction::Network)
         .collect();
     assert_eq!(held, expected, "{}", escape.name);
     match said.strip_prefix("HELD") {
@@ -311,8 +318,14 @@ time.sleep(60)
     let end = keeper.run(&order, &never, |_| {}).await.unwrap();
     // Where the kernel counts for this user, it refuses first.
     let was_refused = end.output.text() == "refused\n";
-    assert!(was_refused || end.report.why == Why::UsedTooMuch, "{end:?}");
-    assert!(was_refused || end.report.exit == Exit::Signal(9), "{end:?}");
+    assert!(
+        was_refused || end.report.why == EndReason::UsedTooMuch,
+        "{end:?}"
+    );
+    assert!(
+        was_refused || end.report.exit == ProgramExit::Signal(9),
+        "{end:?}"
+    );
 }
 
 #[tokio::test]
@@ -371,7 +384,7 @@ tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 ";
     let program = program.replace("NAMES", &names);
     let (said, held) = outside.run(&program, Some(sandbox)).await;
-    assert_eq!(held, Held::ALL);
+    assert_eq!(held, EnforcedRestriction::ALL);
     let (open, closed) = said.split_at(said.find(".bashrc").unwrap());
     assert!(
         !open.contains("held") && open.lines().count() == 5,

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use grove_exec::{Held, Keeper};
+use grove_exec::{EnforcedRestriction, Keeper};
 use grove_testkit::escapes::ESCAPES;
 use grove_testkit::needs;
 
@@ -75,7 +75,7 @@ async fn an_ordinary_user_is_held_as_root_is() {
         let sandbox = outside.sandbox(false);
         let program = escape.program();
         let (said, held) = outside.run_with(&keeper, &program, Some(sandbox)).await;
-        if !said.starts_with("HELD") || held != Held::ALL {
+        if !said.starts_with("HELD") || held != EnforcedRestriction::ALL {
             faults.push(format!("{}: {said} {held:?}", escape.name));
         }
     }
@@ -84,7 +84,7 @@ async fn an_ordinary_user_is_held_as_root_is() {
 
 #[tokio::test]
 async fn what_a_kernel_cannot_hold_is_not_said_to_be_held() {
-    use Held::{Attributes, Network, Reads, Signals, SystemCalls, Writes};
+    use EnforcedRestriction::{Attributes, Network, Reads, Signals, SystemCalls, Writes};
     needs![Python];
     if rules_version() < 6 {
         println!("this kernel is older than what is shown here");
@@ -94,7 +94,7 @@ async fn what_a_kernel_cannot_hold_is_not_said_to_be_held() {
     let without_rules = vec![Network, SystemCalls, Attributes];
     let neither = format!("{LANDLOCK},{UNSHARE}");
     for (calls, expected) in [
-        ("", Held::ALL.to_vec()),
+        ("", EnforcedRestriction::ALL.to_vec()),
         (UNSHARE, without_view),
         (LANDLOCK, without_rules),
         (neither.as_str(), vec![Network, SystemCalls]),

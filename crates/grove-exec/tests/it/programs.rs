@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Heard, Keeper, Order, PROGRAMS, Program, ProgramEvent, ProgramInput, ProgramProvider,
-    ProgramTask, ProgramVerdict, Report, StopTokens, Why, verdict,
+    EndReason, Keeper, KeeperOrder, KeeperReport, PROGRAMS, Program, ProgramEvent, ProgramExit,
+    ProgramInput, ProgramProvider, ProgramState, ProgramTask, ProgramVerdict, StopTokens, verdict,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
@@ -27,7 +27,7 @@ struct World {
 /// What came of a task.
 struct Done {
     verdict: ProgramVerdict,
-    heard: Heard,
+    heard: ProgramState,
     events: Vec<ProgramEvent>,
 }
 
@@ -125,11 +125,11 @@ impl World {
             environment.push((name.to_owned(), value.to_string_lossy().into_owned()));
         }
         let complaints = own.join("complaints");
-        let order = Order {
+        let order = KeeperOrder {
             command: launch.whole_command(&complaints),
             environment,
             limit_ms: LIMIT_MS,
-            ..Order::shell("", self.path("work"), &self.mark())
+            ..KeeperOrder::shell("", self.path("work"), &self.mark())
         };
         let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
         let mut reader = self.program.reader(&launch);
@@ -137,7 +137,7 @@ impl World {
         let never = StopTokens::default();
         let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
         let mut sender = Some(sender);
-        let says = launch.says.front();
+        let says = launch.input_lines.front();
         let pipe = says.and(launch.input.as_deref());
         let mut pipe = pipe.map(|path| ProgramInput::make(path).unwrap());
         if let (Some(first), Some(pipe)) = (says, &mut pipe) {
@@ -266,7 +266,7 @@ async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
 
 #[test]
 fn words_and_exit_codes_decide_nothing_alone() {
-    let report = |exit: Exit, why: Why| Report {
+    let report = |exit: ProgramExit, why: EndReason| KeeperReport {
         exit,
         why,
         scans: 2,
@@ -274,52 +274,65 @@ fn words_and_exit_codes_decide_nothing_alone() {
         left: Vec::new(),
         held: Vec::new(),
     };
-    let done = |code: i32| report(Exit::Code(code), Why::Done);
-    let heard = |text: &str, is_over: bool| Heard {
+    let done = |code: i32| report(ProgramExit::Code(code), EndReason::Done);
+    let heard = |text: &str, is_over: bool| ProgramState {
         text: text.to_owned(),
         is_over,
-        ..Heard::default()
+        ..ProgramState::default()
     };
-    let is_answered =
-        |heard: &Heard, report: &Report| matches!(verdict(heard, report), ProgramVerdict::Answered);
+    let is_answered = |heard: &ProgramState, report: &KeeperReport| {
+        matches!(verdict(heard, report), ProgramVerdict::Answered)
+    };
     assert!(is_answered(&heard("error 429, all failed", true), &done(0)));
     // Nothing more was said to it after its end, so that it was ended means nothing.
-    let by_word = Heard {
+    let by_word = ProgramState {
         ended_by_word: true,
         ..heard("done", true)
     };
-    assert!(is_answered(&by_word, &report(Exit::Signal(15), Why::Told)));
+    assert!(is_answered(
+        &by_word,
+        &report(ProgramExit::Signal(15), EndReason::Told)
+    ));
     for (heard, report) in [
         (heard("success", false), done(0)),
         (heard("  ", true), done(0)),
         (heard("success", true), done(1)),
-        (heard("success", true), report(Exit::Signal(9), Why::Done)),
-        (heard("success", true), report(Exit::Code(0), Why::Told)),
-        (heard("success", true), report(Exit::Code(0), Why::TimedOut)),
         (
-            Heard {
+            heard("success", true),
+            report(ProgramExit::Signal(9), EndReason::Done),
+        ),
+        (
+            heard("success", true),
+            report(ProgramExit::Code(0), EndReason::Told),
+        ),
+        (
+            heard("success", true),
+            report(ProgramExit::Code(0), EndReason::TimedOut),
+        ),
+        (
+            ProgramState {
                 is_interrupted: true,
                 ended_by_word: true,
                 ..heard("success", true)
             },
-            report(Exit::Code(0), Why::Told),
+            report(ProgramExit::Code(0), EndReason::Told),
         ),
         (
-            Heard {
+            ProgramState {
                 ended_by_word: true,
                 ..heard(" ", true)
             },
             done(0),
         ),
         (
-            Heard {
+            ProgramState {
                 is_interrupted: true,
                 ..heard("success", true)
             },
             done(0),
         ),
         (
-            Heard {
+            ProgramState {
                 failure: Some((ModelFailure::Rate, String::new())),
                 ..heard("success", true)
             },

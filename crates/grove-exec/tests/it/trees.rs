@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use grove_exec::{ExecError, Exit, Keeper, Order, ProcessEnd, StopTokens, Why, find_marked};
+use grove_exec::{
+    EndReason, ExecError, Keeper, KeeperOrder, ProcessEnd, ProgramExit, StopTokens, find_marked,
+};
 
 use grove_testkit::process_shapes::{SHAPES, script, sleepers};
 
@@ -15,15 +17,15 @@ fn keeper() -> Keeper {
     Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap()
 }
 
-fn order(line: &str, mark: &str) -> Order {
-    Order {
+fn order(line: &str, mark: &str) -> KeeperOrder {
+    KeeperOrder {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         grace_ms: 300,
-        ..Order::shell(line, "/".into(), mark)
+        ..KeeperOrder::shell(line, "/".into(), mark)
     }
 }
 
-async fn run(order: &Order) -> ProcessEnd {
+async fn run(order: &KeeperOrder) -> ProcessEnd {
     let never = StopTokens::default();
     keeper().run(order, &never, |_| {}).await.unwrap()
 }
@@ -31,15 +33,15 @@ async fn run(order: &Order) -> ProcessEnd {
 #[tokio::test]
 async fn a_program_that_ends_is_reported_with_its_output() {
     for (line, exit, output) in [
-        ("echo one; echo two >&2", Exit::Code(0), "one\ntwo\n"),
-        ("exit 3", Exit::Code(3), ""),
-        ("kill -9 $$", Exit::Signal(9), ""),
-        ("echo $GROVE_RUN-$HOME", Exit::Code(0), "r/1/1-\n"),
+        ("echo one; echo two >&2", ProgramExit::Code(0), "one\ntwo\n"),
+        ("exit 3", ProgramExit::Code(3), ""),
+        ("kill -9 $$", ProgramExit::Signal(9), ""),
+        ("echo $GROVE_RUN-$HOME", ProgramExit::Code(0), "r/1/1-\n"),
     ] {
         let end = run(&order(line, "r/1/1")).await;
         assert_eq!(
             (end.report.exit, end.report.why),
-            (exit, Why::Done),
+            (exit, EndReason::Done),
             "{line}"
         );
         assert_eq!(end.output.text(), output, "{line}");
@@ -49,7 +51,7 @@ async fn a_program_that_ends_is_reported_with_its_output() {
     missing.command = vec!["/no/such/program".to_owned()];
     assert!(matches!(
         run(&missing).await.report.exit,
-        Exit::NotStarted(_)
+        ProgramExit::NotStarted(_)
     ));
 }
 
@@ -70,7 +72,10 @@ async fn output_is_bounded_and_its_end_is_kept() {
     let mut little = order("yes", "r/1/3");
     (little.most_output, little.limit_ms) = (1_000, 500);
     let end = run(&little).await;
-    assert_eq!((end.report.why, end.output.total()), (Why::TimedOut, 1_000));
+    assert_eq!(
+        (end.report.why, end.output.total()),
+        (EndReason::TimedOut, 1_000)
+    );
 }
 
 #[tokio::test]
@@ -84,7 +89,7 @@ async fn what_a_program_leaves_running_ends_with_it() {
         let end = run(&order(&line, "r/1/4")).await;
         assert_eq!(
             (end.report.exit, end.output.text().as_str()),
-            (Exit::Code(0), "done\n")
+            (ProgramExit::Code(0), "done\n")
         );
         assert_eq!(sleepers(&seconds), 0, "{line}");
         assert!(began.elapsed() < ENDING);
@@ -101,7 +106,7 @@ async fn a_tree_of_any_shape_ends_when_its_time_is_up() {
         let end = run(&order).await;
         assert_eq!(
             (end.report.why, end.report.left.len()),
-            (Why::TimedOut, 0),
+            (EndReason::TimedOut, 0),
             "{name}"
         );
         assert_eq!(sleepers(&seconds), 0, "{name}");
@@ -126,14 +131,14 @@ async fn of_two_trees_exactly_the_one_ends_that_is_stopped() {
         let watched = async {
             assert!(until(ENDING, || sleepers(&seconds) > 0 && sleepers(&others) > 0).await);
             let began = Instant::now();
-            stop.tell(false);
+            stop.stop(false);
             assert!(
                 until(ENDING, || sleepers(&seconds) == 0).await,
                 "{name} survives"
             );
             assert!(began.elapsed() < ENDING, "{name}");
             assert!(sleepers(&others) > 0, "{name}: the other one goes on");
-            stop_other.tell(false);
+            stop_other.stop(false);
         };
         let (ended, other_ended, ()) = tokio::join!(
             keeper.run(&one, &stop, |_| {}),
@@ -143,7 +148,7 @@ async fn of_two_trees_exactly_the_one_ends_that_is_stopped() {
         for end in [ended.unwrap(), other_ended.unwrap()] {
             assert_eq!(
                 (end.report.why, end.report.left.len()),
-                (Why::Told, 0),
+                (EndReason::Told, 0),
                 "{name}"
             );
         }
@@ -190,17 +195,17 @@ async fn who_is_told_before_it_began_does_not_begin() {
     for delay in [0, 0, 1, 2, 5, 10, 20] {
         let stop = StopTokens::default();
         if delay == 0 {
-            stop.tell(false);
+            stop.stop(false);
         }
         let later = stop.clone();
         let told = tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(delay)).await;
-            later.tell(false);
+            later.stop(false);
         });
         let started = Instant::now();
         let order = order("sleep 3055.5", "r/1/9");
         let end = keeper().run(&order, &stop, |_| {}).await.unwrap();
-        assert_eq!(end.report.why, Why::Told, "{delay} ms");
+        assert_eq!(end.report.why, EndReason::Told, "{delay} ms");
         assert!(started.elapsed() < ENDING, "{delay} ms");
         told.await.unwrap();
     }

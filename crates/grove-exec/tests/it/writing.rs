@@ -1,6 +1,6 @@
 //! A tree writes where it may and nowhere else, by any path.
 
-use grove_exec::{Exit, Keeper, Order, Sandbox, StopTokens, write_rules_work};
+use grove_exec::{Keeper, KeeperOrder, ProgramExit, Sandbox, StopTokens, write_rules_work};
 
 #[tokio::test]
 async fn a_tree_writes_only_where_it_may() {
@@ -19,10 +19,10 @@ async fn a_tree_writes_only_where_it_may() {
                 ln ../outside/file ../outside/hard; mv ../outside/file here; \
                 echo x > inside; echo x >> file; cat ../outside/file > /dev/null";
     let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
-    let order = Order {
+    let order = KeeperOrder {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         sandbox: Some(Sandbox::writing_to(vec![inside.clone()])),
-        ..Order::shell(line, inside.clone(), "r/1/1")
+        ..KeeperOrder::shell(line, inside.clone(), "r/1/1")
     };
     let end = keeper
         .run(&order, &StopTokens::default(), |_| {})
@@ -30,7 +30,7 @@ async fn a_tree_writes_only_where_it_may() {
         .unwrap();
     assert_eq!(
         end.report.exit,
-        Exit::Code(0),
+        ProgramExit::Code(0),
         "reading is free: {}",
         end.output.text()
     );

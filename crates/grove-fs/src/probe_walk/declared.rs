@@ -11,11 +11,14 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::listing::{self, Listing};
-use super::names::Names;
-use super::probe::{ChildIs, Worker, join, link_target, skill_file_in};
-use super::queue::{Group, Queue};
-use super::{Below, Content, Found, Output, Place, Problem, Shared, Trouble, Visitor};
+use super::listing::{self, GroupListing};
+use super::names::SortedNames;
+use super::probe::{ChildOutcome, WalkWorker, join, link_target, skill_file_in};
+use super::queue::{GroupFolder, WalkQueue};
+use super::{
+    DeclaredFolders, FileLayout, SharedWalk, ThreadOutput, Visitor, WalkProblem, WalkTrouble,
+    WalkedContent, WalkedFile,
+};
 use crate::beneath;
 use crate::stamp::FileId;
 
@@ -24,9 +27,9 @@ const CHILDREN_FOLDER: &str = "skills";
 
 /// Finds what the files found so far declare below their folders, and what those declare.
 pub(super) fn follow<V: Visitor>(
-    shared: &Shared<'_, V>,
-    total: &mut Output<V::Item>,
-    found: &mut Vec<Found<V::Item>>,
+    shared: &SharedWalk<'_, V>,
+    total: &mut ThreadOutput<V::Item>,
+    found: &mut Vec<WalkedFile<V::Item>>,
 ) {
     let layout = shared.options.layout;
     if !(layout.declared && layout.stop_at_skill) {
@@ -36,14 +39,14 @@ pub(super) fn follow<V: Visitor>(
     let mut level = declaring(shared, &mut followed, found, &mut total.recognised);
     let limit = shared.options.max_candidates;
     let mut left = limit.saturating_sub(found.len() + total.recognised());
-    let queue = Queue::new();
+    let queue = WalkQueue::new();
     for _ in 1..shared.options.max_levels {
         if level.is_empty() {
             return;
         }
-        let mut worker = Worker::new(shared, &queue, Output::default());
+        let mut worker = WalkWorker::new(shared, &queue, ThreadOutput::default());
         for branch in &level {
-            worker.look_below(branch);
+            worker.follow_declaration(branch);
         }
         let (mut output, mut new) = (worker.output, worker.run);
         if new.len() + output.recognised() > left {
@@ -60,22 +63,21 @@ pub(super) fn follow<V: Visitor>(
             .append(&mut output.limits.candidates);
         total.absorb(output);
     }
-    let beyond = level.into_iter().map(|branch| Problem {
+    let beyond = level.into_iter().map(|branch| WalkProblem {
         path: branch.file(),
-        trouble: Trouble::TooDeep,
+        trouble: WalkTrouble::TooDeep,
     });
     total.problems.extend(beyond);
 }
 
-/// A file that declares something below its folder.
-struct Branch {
+struct DeclaringFile {
     /// Its folder's path below the root; empty for the root's own file.
     path: String,
     through_link: bool,
-    below: Below,
+    below: DeclaredFolders,
 }
 
-impl Branch {
+impl DeclaringFile {
     fn file(&self) -> String {
         join(&self.path, "SKILL.md")
     }
@@ -84,13 +86,13 @@ impl Branch {
 /// The files that declare something and have not been followed: those in real folders first, so that a
 /// link to one of them does not decide where its children are found.
 fn declaring<V: Visitor>(
-    shared: &Shared<'_, V>,
+    shared: &SharedWalk<'_, V>,
     followed: &mut HashSet<FileId>,
-    found: &[Found<V::Item>],
+    found: &[WalkedFile<V::Item>],
     recognised: &mut [Range<usize>],
-) -> Vec<Branch> {
-    let of = |found: &Found<V::Item>| branch_of(shared.visitor, found);
-    let mut all: Vec<(FileId, Branch)> = found.iter().filter_map(of).collect();
+) -> Vec<DeclaringFile> {
+    let of = |found: &WalkedFile<V::Item>| branch_of(shared.visitor, found);
+    let mut all: Vec<(FileId, DeclaringFile)> = found.iter().filter_map(of).collect();
     let numbers = shared.visitor.declaring();
     if !numbers.is_empty() {
         recognised.sort_unstable_by_key(|range| range.start);
@@ -107,15 +109,18 @@ fn declaring<V: Visitor>(
     all.into_iter().map(|(_, branch)| branch).collect()
 }
 
-fn branch_of<V: Visitor>(visitor: &V, found: &Found<V::Item>) -> Option<(FileId, Branch)> {
-    if matches!(found.content, Content::NotRead) {
+fn branch_of<V: Visitor>(
+    visitor: &V,
+    found: &WalkedFile<V::Item>,
+) -> Option<(FileId, DeclaringFile)> {
+    if matches!(found.content, WalkedContent::NotRead) {
         return None;
     }
     // A flat file has no folder of its own.
-    if found.place == Place::Flat {
+    if found.layout == FileLayout::Flat {
         return None;
     }
-    let branch = Branch {
+    let branch = DeclaringFile {
         below: visitor.declares(found)?,
         path: found.path.to_string(),
         through_link: found.through_link,
@@ -123,17 +128,16 @@ fn branch_of<V: Visitor>(visitor: &V, found: &Found<V::Item>) -> Option<(FileId,
     Some((found.stamp?.id, branch))
 }
 
-/// An open folder in which children are looked for.
-struct Holder {
+struct ChildrenFolder {
     folder: OwnedFd,
-    group: Group,
-    children: Names,
+    group: GroupFolder,
+    children: SortedNames,
 }
 
-impl<V: Visitor> Worker<'_, V> {
+impl<V: Visitor> WalkWorker<'_, V> {
     /// Looks for what a file declares, in `skills` in its folder and then in the folder itself.
-    fn look_below(&mut self, branch: &Branch) {
-        let own = Group {
+    fn follow_declaration(&mut self, branch: &DeclaringFile) {
+        let own = GroupFolder {
             path: branch.path.clone(),
             depth: 0,
             through_link: branch.through_link,
@@ -141,7 +145,7 @@ impl<V: Visitor> Worker<'_, V> {
         let Some(own) = self.open_holder(own, &branch.below) else {
             return;
         };
-        let inner = own.children.find(CHILDREN_FOLDER).map(|entry| Group {
+        let inner = own.children.find(CHILDREN_FOLDER).map(|entry| GroupFolder {
             path: join(&branch.path, CHILDREN_FOLDER),
             depth: 1,
             through_link: branch.through_link || entry.is_link,
@@ -149,11 +153,11 @@ impl<V: Visitor> Worker<'_, V> {
         let inner = inner.and_then(|group| self.open_holder(group, &branch.below));
         let mut twins = Vec::new();
         for name in wanted(&branch.below, inner.as_ref(), &own) {
-            let tried = inner
-                .as_ref()
-                .map_or(ChildIs::NoSkill, |inner| self.try_declared(inner, name));
+            let tried = inner.as_ref().map_or(ChildOutcome::NoSkill, |inner| {
+                self.try_declared(inner, name)
+            });
             match (tried, &inner) {
-                (ChildIs::NoSkill | ChildIs::NoFolder, _) => {
+                (ChildOutcome::NoSkill | ChildOutcome::NoFolder, _) => {
                     self.try_declared(&own, name);
                 }
                 (_, Some(inner)) if self.is_other_skill(&own, inner, name) => {
@@ -163,11 +167,15 @@ impl<V: Visitor> Worker<'_, V> {
             }
         }
         if !twins.is_empty() {
-            self.problem(branch.file(), Trouble::Twins(twins));
+            self.problem(branch.file(), WalkTrouble::Twins(twins));
         }
     }
 
-    fn open_holder(&mut self, group: Group, below: &Below) -> Option<Holder> {
+    fn open_holder(
+        &mut self,
+        group: GroupFolder,
+        below: &DeclaredFolders,
+    ) -> Option<ChildrenFolder> {
         let options = self.shared.options;
         let path = if group.path.is_empty() {
             "."
@@ -183,7 +191,7 @@ impl<V: Visitor> Worker<'_, V> {
                 return None;
             }
         };
-        let Listing {
+        let GroupListing {
             children,
             unprintable,
             cut,
@@ -191,7 +199,7 @@ impl<V: Visitor> Worker<'_, V> {
         } = match listing::list(folder.as_fd(), options.max_entries, &options.layout) {
             Ok(listing) => listing,
             Err(errno) => {
-                self.problem(group.path, Trouble::Error(errno.to_string()));
+                self.problem(group.path, WalkTrouble::Error(errno.to_string()));
                 return None;
             }
         };
@@ -200,52 +208,52 @@ impl<V: Visitor> Worker<'_, V> {
         }
         self.output.folders.push(group.path.clone());
         // A name that is not declared is no child unless every folder is.
-        if *below == Below::Every {
+        if *below == DeclaredFolders::Every {
             for name in unprintable {
-                self.problem(join(&group.path, &name), Trouble::UnprintableName);
+                self.problem(join(&group.path, &name), WalkTrouble::UnprintableName);
             }
         }
-        Some(Holder {
+        Some(ChildrenFolder {
             folder,
             group,
             children,
         })
     }
 
-    fn try_declared(&mut self, holder: &Holder, name: &str) -> ChildIs {
+    fn try_declared(&mut self, holder: &ChildrenFolder, name: &str) -> ChildOutcome {
         let Some(child) = holder.children.find(name) else {
-            return ChildIs::NoSkill;
+            return ChildOutcome::NoSkill;
         };
-        let Group {
+        let GroupFolder {
             path, through_link, ..
         } = &holder.group;
         let path = join(path, name);
         let tried = self.try_skill(&holder.folder, &path, child, *through_link || child.is_link);
-        if tried == ChildIs::NoSkill {
+        if tried == ChildOutcome::NoSkill {
             self.output.folders.push(path.clone());
         }
-        if tried == ChildIs::NoSkill && child.is_link && self.leads_nowhere(&path) {
+        if tried == ChildOutcome::NoSkill && child.is_link && self.leads_nowhere(&path) {
             let target = link_target(holder.folder.as_fd(), child.name);
-            self.problem(path, Trouble::BrokenLink(target));
+            self.problem(path, WalkTrouble::BrokenLink(target));
         }
         tried
     }
 
     fn leads_nowhere(&mut self, path: &str) -> bool {
-        let looked = CString::new(path).map(|path| self.look(self.shared.root.as_fd(), &path));
+        let looked = CString::new(path).map(|path| self.facts_of(self.shared.root.as_fd(), &path));
         matches!(looked, Ok(Err(Errno::NOENT)))
     }
 
     /// Returns true if a folder of the same name beside `skills` has a skill file that is another file.
-    fn is_other_skill(&mut self, own: &Holder, inner: &Holder, name: &str) -> bool {
+    fn is_other_skill(&mut self, own: &ChildrenFolder, inner: &ChildrenFolder, name: &str) -> bool {
         if own.children.find(name).is_none() {
             return false;
         }
-        let file = |worker: &mut Self, holder: &Holder| {
+        let file = |worker: &mut Self, holder: &ChildrenFolder| {
             let mut buffer = Vec::new();
             let path = join(&holder.group.path, name);
             let file = skill_file_in(&path, &mut buffer);
-            let facts = worker.look(worker.shared.root.as_fd(), file).ok()?;
+            let facts = worker.facts_of(worker.shared.root.as_fd(), file).ok()?;
             Some(facts.stamp.id)
         };
         let other = file(self, own);
@@ -253,15 +261,18 @@ impl<V: Visitor> Worker<'_, V> {
     }
 }
 
-/// The names to try, each once.
-fn wanted<'a>(below: &'a Below, inner: Option<&'a Holder>, own: &'a Holder) -> Vec<&'a str> {
+fn wanted<'a>(
+    below: &'a DeclaredFolders,
+    inner: Option<&'a ChildrenFolder>,
+    own: &'a ChildrenFolder,
+) -> Vec<&'a str> {
     match below {
-        Below::Named(names) => {
+        DeclaredFolders::Named(names) => {
             let mut seen = HashSet::new();
             let names = names.iter().map(String::as_str);
             names.filter(|name| seen.insert(*name)).collect()
         }
-        Below::Every => {
+        DeclaredFolders::Every => {
             let holders = inner.into_iter().chain([own]);
             let all = holders.flat_map(|holder| holder.children.iter());
             let names: BTreeSet<&str> = all.filter_map(|child| child.name.to_str().ok()).collect();

@@ -9,21 +9,15 @@ use crate::stamp::Stamp;
 ///
 /// They are in its folder or in the folder `skills` there, and nowhere deeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Below {
-    /// Every folder that has such a file.
+pub enum DeclaredFolders {
     Every,
-    /// The folders of these names.
     Named(Vec<String>),
 }
 
-/// A file as a walk sees it.
 #[derive(Debug)]
-pub struct Sighting<'a> {
-    /// Its path, as in [`Found::path`].
+pub struct VisitedFile<'a> {
     pub path: &'a str,
-    /// The layout that it has.
-    pub place: Place,
-    /// The stamp of the file.
+    pub layout: FileLayout,
     pub stamp: &'a Stamp,
     /// The number of its hard links.
     pub links: u32,
@@ -31,9 +25,8 @@ pub struct Sighting<'a> {
     pub through_link: bool,
 }
 
-/// The layout in which a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum FileLayout {
     /// The root's own file, `<root>/SKILL.md`.
     Root,
     /// A flat file, `<root>/<name>.md`.
@@ -42,37 +35,29 @@ pub enum Place {
     Folder,
 }
 
-/// A file that was found.
 #[derive(Debug)]
-pub struct Found<T> {
+pub struct WalkedFile<T> {
     /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
     pub path: Arc<str>,
-    /// The layout that it has.
-    pub place: Place,
-    /// Its stamp, if it could be looked at.
+    pub layout: FileLayout,
     pub stamp: Option<Stamp>,
     /// The number of the file's hard links.
     pub links: u32,
     /// Set if its folder or itself is a link.
     pub through_link: bool,
     /// The item that it became, or the reason why not.
-    pub content: Content<T>,
+    pub content: WalkedContent<T>,
 }
 
-/// The result of a found file.
 #[derive(Debug)]
-pub enum Content<T> {
-    /// It was read, or is known.
+pub enum WalkedContent<T> {
     Item(T),
-    /// Not read because of the candidate limit.
     NotRead,
-    /// It cannot be read.
-    Refused(Trouble),
+    Refused(WalkTrouble),
 }
 
-/// An obstacle that a walk met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum WalkTrouble {
     /// Larger than the limit, by its size.
     TooLarge(u64),
     /// A folder, pipe, socket or device.
@@ -87,7 +72,6 @@ pub enum Trouble {
     Error(String),
     /// A name with control characters, or not UTF-8.
     UnprintableName,
-    /// A folder that was walked already.
     Loop,
     /// Declared folders that are there twice: `skills/<name>` is read, `<name>` beside it is not.
     Twins(Vec<String>),
@@ -99,14 +83,13 @@ pub enum Trouble {
 
 /// Something to say about a path below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct WalkProblem {
     /// The path below the root, made printable.
     pub path: String,
     /// The obstacle at the path.
-    pub trouble: Trouble,
+    pub trouble: WalkTrouble,
 }
 
-/// A limit that was reached, with what it left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LimitsHit {
     /// Files named and not read: candidate limit.
@@ -119,17 +102,15 @@ pub struct LimitsHit {
     pub entries: Vec<String>,
 }
 
-/// The numbers of kernel calls by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each field is the operation of the same name")]
-pub struct Counts {
+pub struct CallCounts {
     pub file_opens: u64,
     pub file_reads: u64,
     pub stats: u64,
     pub folder_opens: u64,
 }
 
-impl std::ops::AddAssign for Counts {
+impl std::ops::AddAssign for CallCounts {
     fn add_assign(&mut self, other: Self) {
         self.file_opens += other.file_opens;
         self.file_reads += other.file_reads;
@@ -138,32 +119,22 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// An ignore file met on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoreFile {
-    /// The folder it is in, below the root.
     pub folder: String,
-    /// The name of the file.
     pub name: &'static str,
-    /// The text of the file.
     pub text: String,
 }
 
-/// The result of a walk.
 #[derive(Debug)]
-pub struct Walk<T> {
+pub struct WalkResult<T> {
     /// Every file that was met before was met again as it was, and no other: nothing is listed then.
     pub unchanged: bool,
-    /// Everything found, sorted by path.
-    pub found: Vec<Found<T>>,
-    /// Everything in the way, sorted by path.
-    pub problems: Vec<Problem>,
-    /// The limits that were reached.
+    pub found: Vec<WalkedFile<T>>,
+    pub problems: Vec<WalkProblem>,
     pub limits: LimitsHit,
-    /// Ignore files, sorted by folder.
     pub ignore_files: Vec<IgnoreFile>,
     /// The folders that were looked in, below the root, sorted: an entry that appears in one may be one file more.
     pub folders: Vec<String>,
-    /// The kernel calls that it cost.
-    pub counts: Counts,
+    pub counts: CallCounts,
 }

@@ -9,39 +9,33 @@ use grove_spec::text::has_controls;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::Layout;
-use super::names::Names;
+use super::AcceptedLayouts;
+use super::names::SortedNames;
 use crate::beneath;
 
-/// The name of a skill file.
 pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
 
-/// The entries of a folder, by kind.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(super) struct GroupListing {
     /// Folders and links to probe, sorted.
-    pub(super) children: Names,
+    pub(super) children: SortedNames,
     /// Plain files and links whose name ends in `.md`, sorted.
-    pub(super) markdown: Names,
+    pub(super) markdown: SortedNames,
     /// An entry named `SKILL.md` that is a link or a folder: a probe that missed has a reason.
     pub(super) skill_entry: Option<FileType>,
     /// Entries that are `SKILL.md` in another case.
     pub(super) wrong_case: Vec<String>,
-    /// Names that cannot be shown.
     pub(super) unprintable: Vec<String>,
-    /// The ignore files in it.
     pub(super) ignore_files: Vec<&'static str>,
-    /// Set if there are more entries than are looked at.
     pub(super) cut: bool,
 }
 
-/// Lists an open folder.
 pub(super) fn list(
     folder: BorrowedFd<'_>,
     max_entries: usize,
-    layout: &Layout,
-) -> Result<Listing, Errno> {
-    let mut listing = Listing::default();
+    layout: &AcceptedLayouts,
+) -> Result<GroupListing, Errno> {
+    let mut listing = GroupListing::default();
     let mut seen = 0;
     beneath::each_entry(folder, |name, kind| {
         let bytes = name.to_bytes();
@@ -65,7 +59,7 @@ pub(super) fn list(
     Ok(listing)
 }
 
-impl Listing {
+impl GroupListing {
     fn take(&mut self, name: &CStr, kind: FileType) {
         let bytes = name.to_bytes();
         if bytes == SKILL_FILE.to_bytes() {

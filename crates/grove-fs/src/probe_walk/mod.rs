@@ -24,21 +24,21 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-pub use crate::beneath::Links;
+pub use crate::beneath::LinkRule;
 use crate::error::FsError;
 use crate::stamp::{FileId, Stamp};
 pub use found::{
-    Below, Content, Counts, Found, IgnoreFile, LimitsHit, Place, Problem, Sighting, Trouble, Walk,
+    CallCounts, DeclaredFolders, FileLayout, IgnoreFile, LimitsHit, VisitedFile, WalkProblem,
+    WalkResult, WalkTrouble, WalkedContent, WalkedFile,
 };
 pub(crate) use listing::is_printable;
-pub use options::{Layout, LinkedFiles, Probe, WalkOptions};
-use probe::Worker;
-use queue::{Group, Queue, Role, Turn};
+pub use options::{AcceptedLayouts, LinkedFiles, ProbeOrder, WalkOptions};
+use probe::WalkWorker;
+use queue::{GroupFolder, ThreadRole, ThreadTurn, WalkQueue};
 pub(crate) use reading::read_whole;
 
 /// A keeper of files that knows some already and reads new ones. It is called from two threads.
 pub trait Visitor: Sync {
-    /// The item that a file becomes.
     type Item: Send;
 
     /// The item for a file that has not changed since it was read.
@@ -51,12 +51,11 @@ pub trait Visitor: Sync {
     ///
     /// Numbers count the files of one walk in its order, so a walk that meets them all again costs
     /// nothing but looking.
-    fn recognise(&self, _sighting: &Sighting<'_>, _hint: &mut usize) -> Option<usize> {
+    fn recognise(&self, _sighting: &VisitedFile<'_>, _hint: &mut usize) -> Option<usize> {
         None
     }
 
-    /// The file that was met under a number.
-    fn recall(&self, _number: usize) -> Option<Found<Self::Item>> {
+    fn recall(&self, _number: usize) -> Option<WalkedFile<Self::Item>> {
         None
     }
 
@@ -66,7 +65,7 @@ pub trait Visitor: Sync {
     }
 
     /// The folders that a file declares below its own; most declare nothing.
-    fn declares(&self, _found: &Found<Self::Item>) -> Option<Below> {
+    fn declares(&self, _found: &WalkedFile<Self::Item>) -> Option<DeclaredFolders> {
         None
     }
 
@@ -84,7 +83,6 @@ pub trait Visitor: Sync {
 pub struct RootFolder {
     /// The folder that a contained root's own path must not leave.
     pub base: Option<PathBuf>,
-    /// The path of the root.
     pub path: PathBuf,
 }
 
@@ -96,15 +94,15 @@ impl RootFolder {
             Some(base) => (
                 base.as_path(),
                 self.path.strip_prefix(base).unwrap_or(&self.path),
-                Links::Contain,
+                LinkRule::Contain,
             ),
-            None => (self.path.as_path(), Path::new("."), Links::Follow),
+            None => (self.path.as_path(), Path::new("."), LinkRule::Follow),
         };
         let flags = rustix::fs::OFlags::RDONLY
             | rustix::fs::OFlags::DIRECTORY
             | rustix::fs::OFlags::CLOEXEC;
         let start = rustix::fs::open(start, flags, rustix::fs::Mode::empty()).map_err(fail)?;
-        if links == Links::Follow || below.as_os_str().is_empty() {
+        if links == LinkRule::Follow || below.as_os_str().is_empty() {
             return Ok(start);
         }
         let below = CString::new(below.as_os_str().as_encoded_bytes())
@@ -116,7 +114,7 @@ impl RootFolder {
 /// Reads one file below a root as the walk would: beneath the root's descriptor, regular, bounded.
 pub fn read_below(
     root: &RootFolder,
-    links: Links,
+    links: LinkRule,
     path: &str,
     max_bytes: u64,
 ) -> Result<Vec<u8>, FsError> {
@@ -132,7 +130,7 @@ pub fn read_below(
 /// link leads out of it, whatever the rule for links in the root is.
 pub fn read_in_folder(
     root: &RootFolder,
-    links: Links,
+    links: LinkRule,
     folder: &str,
     path: &str,
     max_bytes: u64,
@@ -143,7 +141,7 @@ pub fn read_in_folder(
     let root = root.open()?;
     let folder = name(if folder.is_empty() { "." } else { folder })?;
     let folder = crate::beneath::open_folder(root.as_fd(), &folder, links).map_err(fail)?;
-    let file = crate::beneath::open_file(folder.as_fd(), &name(path)?, Links::Contain);
+    let file = crate::beneath::open_file(folder.as_fd(), &name(path)?, LinkRule::Contain);
     crate::files::read_open(file.map_err(fail)?.into(), &whole, max_bytes)
 }
 
@@ -152,14 +150,14 @@ pub fn walk<V: Visitor>(
     root: &RootFolder,
     options: &WalkOptions,
     visitor: &V,
-) -> Result<Walk<V::Item>, FsError> {
+) -> Result<WalkResult<V::Item>, FsError> {
     let root_fd = root.open()?;
-    let device = crate::beneath::look_at(root_fd.as_fd())
+    let device = crate::beneath::facts_of_open(root_fd.as_fd())
         .map_err(|errno| FsError::new("look at", &root.path, errno))?
         .stamp
         .id
         .device;
-    let shared = Shared {
+    let shared = SharedWalk {
         root: root_fd,
         path: &root.path,
         device,
@@ -168,34 +166,34 @@ pub fn walk<V: Visitor>(
         walked: Mutex::default(),
         groups: Mutex::default(),
     };
-    let mut total = Output::default();
+    let mut total = ThreadOutput::default();
     let is_whole = options.only.is_none();
     let has_root_file = is_whole && options.layout.root_file && shared.probe_root(&mut total);
     if has_root_file && options.layout.stop_at_skill {
         return Ok(total.finish(&shared));
     }
-    let queue = Queue::new();
+    let queue = WalkQueue::new();
     std::thread::scope(|scope| {
-        let mut walker = Worker::new(&shared, &queue, std::mem::take(&mut total));
+        let mut walker = WalkWorker::new(&shared, &queue, std::mem::take(&mut total));
         let mut helper = None;
-        let mut levels = Levels::new(options.max_folders);
+        let mut levels = PendingLevels::new(options.max_folders);
         while let Some(level) = levels.next(&shared, &mut walker.output.limits) {
             queue.start_level(level);
-            let mut turn = Turn::First;
+            let mut turn = ThreadTurn::First;
             loop {
                 if helper.is_none() && queue.cost_waiting() >= HELPER_FROM {
                     let help = || {
-                        let mut worker = Worker::new(&shared, &queue, Output::default());
+                        let mut worker = WalkWorker::new(&shared, &queue, ThreadOutput::default());
                         worker.help();
                         worker.output
                     };
                     helper = Some(std::thread::Builder::new().spawn_scoped(scope, help));
                 }
-                let Some(job) = queue.next(turn, Role::Walker) else {
+                let Some(job) = queue.next(turn, ThreadRole::Walker) else {
                     break;
                 };
                 walker.work(job);
-                turn = Turn::Finished;
+                turn = ThreadTurn::Finished;
             }
         }
         queue.close();
@@ -211,14 +209,13 @@ pub fn walk<V: Visitor>(
 /// The probes that must be waiting before a second thread is worth its start.
 const HELPER_FROM: usize = 32;
 
-/// The groups still to be walked, level by level.
-struct Levels {
+struct PendingLevels {
     started: bool,
     folders_left: usize,
-    behind_links: BTreeSet<Group>,
+    behind_links: BTreeSet<GroupFolder>,
 }
 
-impl Levels {
+impl PendingLevels {
     fn new(max_folders: usize) -> Self {
         Self {
             started: false,
@@ -228,10 +225,14 @@ impl Levels {
     }
 
     /// The next level: the groups found in the last one, or else the first group behind a link.
-    fn next<V>(&mut self, shared: &Shared<'_, V>, limits: &mut LimitsHit) -> Option<Vec<Group>> {
+    fn next<V>(
+        &mut self,
+        shared: &SharedWalk<'_, V>,
+        limits: &mut LimitsHit,
+    ) -> Option<Vec<GroupFolder>> {
         if !self.started {
             self.started = true;
-            return Some(vec![Group {
+            return Some(vec![GroupFolder {
                 path: String::new(),
                 depth: 0,
                 through_link: false,
@@ -256,8 +257,7 @@ impl Levels {
     }
 }
 
-/// The state that both threads see.
-struct Shared<'a, V> {
+struct SharedWalk<'a, V> {
     root: OwnedFd,
     /// The root's path, for the rare question of where a link leads.
     path: &'a Path,
@@ -274,24 +274,23 @@ struct Shared<'a, V> {
 /// Children that are no skills.
 #[derive(Default)]
 struct FoundGroups {
-    plain: Vec<Group>,
-    linked: Vec<Group>,
+    plain: Vec<GroupFolder>,
+    linked: Vec<GroupFolder>,
 }
 
-/// The results of one thread.
-struct Output<T> {
+struct ThreadOutput<T> {
     /// The files that were found, a run for each folder, each in order.
-    runs: Vec<Vec<Found<T>>>,
+    runs: Vec<Vec<WalkedFile<T>>>,
     /// Numbers of the files that the visitor recognised.
     recognised: Vec<Range<usize>>,
-    problems: Vec<Problem>,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
     folders: Vec<String>,
-    counts: Counts,
+    counts: CallCounts,
 }
 
-impl<T> Default for Output<T> {
+impl<T> Default for ThreadOutput<T> {
     fn default() -> Self {
         Self {
             runs: Vec::new(),
@@ -300,12 +299,12 @@ impl<T> Default for Output<T> {
             limits: LimitsHit::default(),
             ignore_files: Vec::new(),
             folders: Vec::new(),
-            counts: Counts::default(),
+            counts: CallCounts::default(),
         }
     }
 }
 
-impl<T: Send> Output<T> {
+impl<T: Send> ThreadOutput<T> {
     fn absorb(&mut self, other: Self) {
         self.runs.extend(other.runs);
         self.recognised.extend(other.recognised);
@@ -318,7 +317,7 @@ impl<T: Send> Output<T> {
     }
 
     /// Returns true if exactly the files that the visitor knows were met.
-    fn is_unchanged<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> bool {
+    fn is_unchanged<V: Visitor<Item = T>>(&mut self, shared: &SharedWalk<'_, V>) -> bool {
         self.recognised.sort_unstable_by_key(|range| range.start);
         let mut next = 0;
         for range in &self.recognised {
@@ -331,7 +330,7 @@ impl<T: Send> Output<T> {
     }
 
     /// The recognised files, to be listed like everything else.
-    fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
+    fn recalled<V: Visitor<Item = T>>(&mut self, shared: &SharedWalk<'_, V>) -> Vec<WalkedFile<T>> {
         // In order, since what is met in order need not be sorted afterwards.
         self.recognised.sort_unstable_by_key(|range| range.start);
         // With room for the few that come besides: thousands are not moved for them.
@@ -341,7 +340,6 @@ impl<T: Send> Output<T> {
         recalled
     }
 
-    /// The number of recognised files.
     fn recognised(&self) -> usize {
         self.recognised.iter().map(Range::len).sum()
     }
@@ -349,13 +347,13 @@ impl<T: Send> Output<T> {
     /// Reads the first of the files that were found, as many as may be read, and names the rest.
     fn take_candidates<V: Visitor<Item = T>>(
         &mut self,
-        shared: &Shared<'_, V>,
-        found: &mut [Found<T>],
+        shared: &SharedWalk<'_, V>,
+        found: &mut [WalkedFile<T>],
         limit: usize,
     ) {
         let (kept, beyond) = found.split_at_mut(limit.min(found.len()));
         for beyond in beyond {
-            beyond.content = Content::NotRead;
+            beyond.content = WalkedContent::NotRead;
             self.limits.candidates.push(beyond.path.to_string());
         }
         self.counts += reading::refuse_links(shared, kept);
@@ -363,7 +361,7 @@ impl<T: Send> Output<T> {
     }
 
     /// Sorts, applies the candidate limit, reads what is left to read, and looks for what that declares.
-    fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
+    fn finish<V: Visitor<Item = T>>(mut self, shared: &SharedWalk<'_, V>) -> WalkResult<T> {
         let limit = shared.options.max_candidates;
         let mut found = joined(std::mem::take(&mut self.runs));
         // Files that were only met again are left alone as long as it may turn out that nothing changed.
@@ -394,7 +392,7 @@ impl<T: Send> Output<T> {
             .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
         self.folders.sort_unstable();
         self.folders.dedup();
-        Walk {
+        WalkResult {
             unchanged,
             found,
             problems: self.problems,
@@ -409,8 +407,7 @@ impl<T: Send> Output<T> {
 /// The most files for which putting each in its place is less work than comparing all the others with one another.
 const FEW: usize = 64;
 
-/// Two lists in order as one.
-fn merged<T>(mut many: Vec<Found<T>>, few: Vec<Found<T>>) -> Vec<Found<T>> {
+fn merged<T>(mut many: Vec<WalkedFile<T>>, few: Vec<WalkedFile<T>>) -> Vec<WalkedFile<T>> {
     if many.is_empty() {
         return few;
     }
@@ -424,18 +421,17 @@ fn merged<T>(mut many: Vec<Found<T>>, few: Vec<Found<T>>) -> Vec<Found<T>> {
     many
 }
 
-fn in_order<T>(a: &Found<T>, b: &Found<T>) -> std::cmp::Ordering {
-    a.path.cmp(&b.path).then(a.place.cmp(&b.place))
+fn in_order<T>(a: &WalkedFile<T>, b: &WalkedFile<T>) -> std::cmp::Ordering {
+    a.path.cmp(&b.path).then(a.layout.cmp(&b.layout))
 }
 
-/// All runs as one list in order.
-fn joined<T>(mut runs: Vec<Vec<Found<T>>>) -> Vec<Found<T>> {
+fn joined<T>(mut runs: Vec<Vec<WalkedFile<T>>>) -> Vec<WalkedFile<T>> {
     runs.retain(|run| !run.is_empty());
     runs.sort_by(|a, b| match (a.first(), b.first()) {
         (Some(a), Some(b)) => in_order(a, b),
         _ => std::cmp::Ordering::Equal,
     });
-    let mut found: Vec<Found<T>> = Vec::with_capacity(runs.iter().map(Vec::len).sum());
+    let mut found: Vec<WalkedFile<T>> = Vec::with_capacity(runs.iter().map(Vec::len).sum());
     for run in runs {
         found.extend(run);
     }

@@ -2,15 +2,14 @@
 
 use std::ffi::CStr;
 
-/// Names with their terminators in one buffer, sorted.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct SortedNames {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<NameEntry>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct NameEntry {
     start: u32,
     /// The end, with the terminator.
     end: u32,
@@ -19,16 +18,16 @@ struct Entry {
 
 /// A name in a folder that may be a skill folder or a group.
 #[derive(Clone, Copy)]
-pub(super) struct Child<'a> {
+pub(super) struct ChildName<'a> {
     pub(super) name: &'a CStr,
     pub(super) is_link: bool,
 }
 
-impl Names {
+impl SortedNames {
     pub(super) fn push(&mut self, name: &CStr, is_link: bool) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(name.to_bytes_with_nul());
-        self.entries.push(Entry {
+        self.entries.push(NameEntry {
             start,
             end: self.bytes.len() as u32,
             is_link,
@@ -46,18 +45,17 @@ impl Names {
         self.entries.len()
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<Child<'_>> {
+    pub(super) fn get(&self, index: usize) -> Option<ChildName<'_>> {
         let entry = *self.entries.get(index)?;
         let name = CStr::from_bytes_with_nul(slice(&self.bytes, entry)).ok()?;
-        Some(Child {
+        Some(ChildName {
             name,
             is_link: entry.is_link,
         })
     }
 
-    /// The entry of a name, once sorted.
-    pub(super) fn find(&self, name: &str) -> Option<Child<'_>> {
-        let plain = |entry: &Entry| {
+    pub(super) fn find(&self, name: &str) -> Option<ChildName<'_>> {
+        let plain = |entry: &NameEntry| {
             slice(&self.bytes, *entry)
                 .split_last()
                 .map(|(_, name)| name)
@@ -68,12 +66,12 @@ impl Names {
         self.get(at.ok()?)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Child<'_>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = ChildName<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 }
 
-fn slice(bytes: &[u8], entry: Entry) -> &[u8] {
+fn slice(bytes: &[u8], entry: NameEntry) -> &[u8] {
     bytes
         .get(entry.start as usize..entry.end as usize)
         .unwrap_or_default()
@@ -85,7 +83,7 @@ mod tests {
 
     #[test]
     fn names_come_back_sorted_and_whole() {
-        let mut names = Names::default();
+        let mut names = SortedNames::default();
         for (name, is_link) in [(c"b", false), (c"a", true), (c"", false), (c"ab", false)] {
             names.push(name, is_link);
         }

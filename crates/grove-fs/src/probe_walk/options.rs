@@ -1,27 +1,20 @@
 //! The rules and bounds of a walk.
 
-use super::Links;
+use super::LinkRule;
 
-/// The rules and bounds of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkOptions {
-    /// The rule for links in the root.
-    pub links: Links,
-    /// The way in which files are probed.
-    pub probe: Probe,
-    /// The layouts that count as skills.
-    pub layout: Layout,
+    pub links: LinkRule,
+    pub probe: ProbeOrder,
+    pub layout: AcceptedLayouts,
     /// Files at the top of the root, by name: nothing but these is looked for.
     pub only: Option<Vec<String>>,
     /// The most files that are read; the rest are named.
     pub max_candidates: usize,
-    /// The bytes of the largest file that is read.
     pub max_bytes: u64,
     /// The most group levels above a skill folder.
     pub max_depth: usize,
-    /// The most folders that are opened.
     pub max_folders: usize,
-    /// The most entries of one folder that are looked at.
     pub max_entries: usize,
     /// The most levels of declared folders, the first folder, which is not declared, included.
     pub max_levels: usize,
@@ -29,16 +22,15 @@ pub struct WalkOptions {
 
 /// The choice between looking first and opening at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeOrder {
     /// Look first: right when most files are known or many will not be read.
     Stat,
     /// Open at once: right when every file has to be read anyway.
     Open,
 }
 
-/// The layouts that count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct AcceptedLayouts {
     /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
     pub root_file: bool,
     /// A file `<root>/<name>.md` counts.
@@ -49,13 +41,12 @@ pub struct Layout {
     pub declared: bool,
     /// Folders called `node_modules` are looked in like others.
     pub node_modules: bool,
-    /// The treatment of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
     pub ignore_files: &'static [&'static str],
 }
 
-impl Layout {
+impl AcceptedLayouts {
     /// Everything Grove itself understands.
     pub const ALL: Self = Self {
         root_file: true,
@@ -68,12 +59,11 @@ impl Layout {
     };
 }
 
-/// The treatment of a skill file that is itself a link. All but the first cost one look more a file.
+/// The treatment of a skill file that is itself a link. All but the first cost one more system call a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkedFiles {
     /// It is read as far as the root's links may lead.
     Follow,
-    /// It is refused in any case.
     Skip,
     /// It is refused unless it leads to a file in the skill's own folder.
     Inside,

@@ -9,18 +9,17 @@ use std::sync::{Arc, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::listing::{self, Listing, SKILL_FILE};
-use super::names::Child;
-use super::queue::{Group, Job, Listed, Queue, Role, Turn};
-use super::reading::{Tried, open_and_read, unfit};
+use super::listing::{self, GroupListing, SKILL_FILE};
+use super::names::ChildName;
+use super::queue::{GroupFolder, ListedGroup, ThreadRole, ThreadTurn, WalkJob, WalkQueue};
+use super::reading::{ProbeResult, open_and_read, unfit};
 use super::{
-    Content, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Sighting, Trouble,
-    Visitor,
+    FileLayout, IgnoreFile, LinkRule, ProbeOrder, SharedWalk, ThreadOutput, VisitedFile, Visitor,
+    WalkProblem, WalkTrouble, WalkedContent, WalkedFile,
 };
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// The names that one job probes.
 const CHUNK: usize = 256;
 
 /// A folder this small is never shared between threads.
@@ -29,24 +28,23 @@ const SMALL: usize = 64;
 /// An ignore file larger than this is not one.
 const MAX_IGNORE_BYTES: usize = 64 * 1024;
 
-/// One thread of the walk.
-pub(super) struct Worker<'a, V: Visitor> {
-    pub(super) shared: &'a Shared<'a, V>,
-    queue: &'a Queue,
-    pub(super) output: Output<V::Item>,
+pub(super) struct WalkWorker<'a, V: Visitor> {
+    pub(super) shared: &'a SharedWalk<'a, V>,
+    queue: &'a WalkQueue,
+    pub(super) output: ThreadOutput<V::Item>,
     buffer: Vec<u8>,
     path: Vec<u8>,
     joined: String,
     hint: usize,
     /// The files that the present job has found.
-    pub(super) run: Vec<Found<V::Item>>,
+    pub(super) run: Vec<WalkedFile<V::Item>>,
 }
 
-impl<'a, V: Visitor> Worker<'a, V> {
+impl<'a, V: Visitor> WalkWorker<'a, V> {
     pub(super) fn new(
-        shared: &'a Shared<'a, V>,
-        queue: &'a Queue,
-        output: Output<V::Item>,
+        shared: &'a SharedWalk<'a, V>,
+        queue: &'a WalkQueue,
+        output: ThreadOutput<V::Item>,
     ) -> Self {
         Self {
             shared,
@@ -62,17 +60,17 @@ impl<'a, V: Visitor> Worker<'a, V> {
 
     /// Works until the queue is closed.
     pub(super) fn help(&mut self) {
-        let mut turn = Turn::First;
-        while let Some(job) = self.queue.next(turn, Role::Helper) {
+        let mut turn = ThreadTurn::First;
+        while let Some(job) = self.queue.next(turn, ThreadRole::Helper) {
             self.work(job);
-            turn = Turn::Finished;
+            turn = ThreadTurn::Finished;
         }
     }
 
-    pub(super) fn work(&mut self, job: Job) {
+    pub(super) fn work(&mut self, job: WalkJob) {
         match job {
-            Job::Open(group) => self.open(group),
-            Job::Probe { listed, children } => {
+            WalkJob::Open(group) => self.open(group),
+            WalkJob::Probe { listed, children } => {
                 for child in children.filter_map(|index| listed.children.get(index)) {
                     self.probe(&listed.folder, &listed.group, child);
                 }
@@ -83,7 +81,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     /// Opens a folder as a group, lists it, and queues its children.
-    fn open(&mut self, group: Group) {
+    fn open(&mut self, group: GroupFolder) {
         let options = self.shared.options;
         let path = if group.path.is_empty() {
             "."
@@ -96,7 +94,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             Ok(folder) => folder,
             Err(errno) => return self.open_failed(group, &path, errno),
         };
-        match beneath::look_at(folder.as_fd()) {
+        match beneath::facts_of_open(folder.as_fd()) {
             Ok(facts) => {
                 let first_visit = self
                     .shared
@@ -105,18 +103,18 @@ impl<'a, V: Visitor> Worker<'a, V> {
                     .unwrap_or_else(PoisonError::into_inner)
                     .insert(facts.stamp.id);
                 if !first_visit {
-                    return self.problem(group.path, Trouble::Loop);
+                    return self.problem(group.path, WalkTrouble::Loop);
                 }
             }
-            Err(errno) => return self.problem(group.path, Trouble::Error(errno.to_string())),
+            Err(errno) => return self.problem(group.path, WalkTrouble::Error(errno.to_string())),
         }
         match listing::list(folder.as_fd(), options.max_entries, &options.layout) {
             Ok(listing) => self.listed(folder, group, listing),
-            Err(errno) => self.problem(group.path, Trouble::Error(errno.to_string())),
+            Err(errno) => self.problem(group.path, WalkTrouble::Error(errno.to_string())),
         }
     }
 
-    fn listed(&mut self, folder: OwnedFd, group: Group, listing: Listing) {
+    fn listed(&mut self, folder: OwnedFd, group: GroupFolder, listing: GroupListing) {
         if listing.cut {
             self.output.limits.entries.push(group.path.clone());
         }
@@ -133,13 +131,16 @@ impl<'a, V: Visitor> Worker<'a, V> {
             && self.shared.options.layout.stop_at_skill
         {
             let target = link_target(folder.as_fd(), SKILL_FILE);
-            self.problem(join(&group.path, "SKILL.md"), Trouble::BrokenLink(target));
+            self.problem(
+                join(&group.path, "SKILL.md"),
+                WalkTrouble::BrokenLink(target),
+            );
         }
         for name in listing.wrong_case {
-            self.problem(join(&group.path, &name), Trouble::WrongCase(name));
+            self.problem(join(&group.path, &name), WalkTrouble::WrongCase(name));
         }
         for name in listing.unprintable {
-            self.problem(join(&group.path, &name), Trouble::UnprintableName);
+            self.problem(join(&group.path, &name), WalkTrouble::UnprintableName);
         }
         for name in listing.ignore_files {
             self.read_ignore_file(&folder, &group.path, name);
@@ -158,7 +159,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
             return;
         }
-        let listed = Arc::new(Listed {
+        let listed = Arc::new(ListedGroup {
             folder,
             group,
             children: listing.children,
@@ -168,7 +169,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         while end > 0 {
             // Pushed last to first: the stack then gives the first names first.
             let start = end.saturating_sub(chunk);
-            self.queue.push(Job::Probe {
+            self.queue.push(WalkJob::Probe {
                 listed: Arc::clone(&listed),
                 children: start..end,
             });
@@ -176,8 +177,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Tries the file `<child>/SKILL.md`.
-    fn probe(&mut self, folder: &OwnedFd, group: &Group, child: Child<'_>) {
+    fn probe(&mut self, folder: &OwnedFd, group: &GroupFolder, child: ChildName<'_>) {
         let Ok(name) = child.name.to_str() else {
             return;
         };
@@ -185,16 +185,16 @@ impl<'a, V: Visitor> Worker<'a, V> {
         join_into(&mut path, &group.path, name);
         let through_link = group.through_link || child.is_link;
         let tried = self.try_skill(folder, &path, child, through_link);
-        let is_skill = tried == ChildIs::Skill;
+        let is_skill = tried == ChildOutcome::Skill;
         let descends = match tried {
-            ChildIs::Skill => !self.shared.options.layout.stop_at_skill,
-            ChildIs::NoSkill => true,
-            ChildIs::NoFolder | ChildIs::InTheWay => false,
+            ChildOutcome::Skill => !self.shared.options.layout.stop_at_skill,
+            ChildOutcome::NoSkill => true,
+            ChildOutcome::NoFolder | ChildOutcome::InTheWay => false,
         };
         // Below a skill folder there may be further skills and there need not be, so a limit says nothing.
         let is_beyond = is_skill && group.depth + 1 > self.shared.options.max_depth;
         if descends && !is_beyond {
-            let group = Group {
+            let group = GroupFolder {
                 path: path.clone(),
                 depth: group.depth + 1,
                 through_link,
@@ -209,29 +209,32 @@ impl<'a, V: Visitor> Worker<'a, V> {
         &mut self,
         folder: &OwnedFd,
         path: &str,
-        child: Child<'_>,
+        child: ChildName<'_>,
         through_link: bool,
-    ) -> ChildIs {
+    ) -> ChildOutcome {
         let Ok(name) = child.name.to_str() else {
-            return ChildIs::InTheWay;
+            return ChildOutcome::InTheWay;
         };
         match self.try_child(folder, path, name, child.is_link) {
             Ok(attempt) => {
-                self.meet(attempt, path, Place::Folder, through_link);
-                return ChildIs::Skill;
+                self.meet(attempt, path, FileLayout::Folder, through_link);
+                return ChildOutcome::Skill;
             }
-            Err(Errno::NOENT) => return ChildIs::NoSkill,
+            Err(Errno::NOENT) => return ChildOutcome::NoSkill,
             // A link to a plain file, or a file where the listing could not tell.
-            Err(Errno::NOTDIR) => return ChildIs::NoFolder,
+            Err(Errno::NOTDIR) => return ChildOutcome::NoFolder,
             Err(Errno::XDEV | Errno::LOOP) => {
                 let (entry, name) = escaping_entry(folder, path, child.name);
                 self.problem(entry, self.link_trouble(folder.as_fd(), &name));
             }
             Err(errno) => {
-                self.problem(join(path, "SKILL.md"), Trouble::Error(errno.to_string()));
+                self.problem(
+                    join(path, "SKILL.md"),
+                    WalkTrouble::Error(errno.to_string()),
+                );
             }
         }
-        ChildIs::InTheWay
+        ChildOutcome::InTheWay
     }
 
     /// Looks at, or opens and reads, a child's skill file.
@@ -241,28 +244,28 @@ impl<'a, V: Visitor> Worker<'a, V> {
         path: &str,
         name: &str,
         is_link: bool,
-    ) -> Result<Attempt<V::Item>, Errno> {
+    ) -> Result<ProbedFile<V::Item>, Errno> {
         let links = self.shared.options.links;
         // The kernel can only keep a path below the folder it starts from: the root where links are contained.
         let (base, start) = match links {
-            Links::Contain => (self.shared.root.as_fd(), path),
-            Links::Follow => (folder.as_fd(), name),
+            LinkRule::Contain => (self.shared.root.as_fd(), path),
+            LinkRule::Follow => (folder.as_fd(), name),
         };
         let mut buffer = std::mem::take(&mut self.path);
         let file = skill_file_in(start, &mut buffer);
         let tried = match self.shared.options.probe {
-            Probe::Open => self.open_and_read(base, file).map(Attempt::Read),
-            Probe::Stat if links == Links::Contain && !is_link => self
-                .look_in_real_folder(folder, name, base, file)
-                .map(Attempt::Looked),
-            Probe::Stat => self.look(base, file).map(Attempt::Looked),
+            ProbeOrder::Open => self.open_and_read(base, file).map(ProbedFile::Read),
+            ProbeOrder::Stat if links == LinkRule::Contain && !is_link => self
+                .facts_in_real_folder(folder, name, base, file)
+                .map(ProbedFile::Looked),
+            ProbeOrder::Stat => self.facts_of(base, file).map(ProbedFile::Looked),
         };
         self.path = buffer;
         tried
     }
 
     /// In a real folder only the last entry can be a link, and only then is the costlier look needed.
-    fn look_in_real_folder(
+    fn facts_in_real_folder(
         &mut self,
         folder: &OwnedFd,
         name: &str,
@@ -271,15 +274,15 @@ impl<'a, V: Visitor> Worker<'a, V> {
     ) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
         let mut buffer = Vec::with_capacity(name.len() + 10);
-        let facts = beneath::look_unfollowed(folder.as_fd(), skill_file_in(name, &mut buffer))?;
+        let facts = beneath::facts_unfollowed(folder.as_fd(), skill_file_in(name, &mut buffer))?;
         if facts.kind == FileType::Symlink {
-            self.look(base, file)
+            self.facts_of(base, file)
         } else {
             Ok(facts)
         }
     }
 
-    fn descend(&mut self, group: Group, is_link: bool) {
+    fn descend(&mut self, group: GroupFolder, is_link: bool) {
         if group.depth > self.shared.options.max_depth {
             self.output.limits.depth.push(group.path);
             return;
@@ -296,10 +299,16 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn keep(&mut self, tried: Tried<V::Item>, path: &str, place: Place, through_link: bool) {
-        let found = Found {
+    fn keep(
+        &mut self,
+        tried: ProbeResult<V::Item>,
+        path: &str,
+        place: FileLayout,
+        through_link: bool,
+    ) {
+        let found = WalkedFile {
             path: path.into(),
-            place,
+            layout: place,
             stamp: tried.stamp,
             links: tried.links,
             through_link,
@@ -316,45 +325,47 @@ impl<'a, V: Visitor> Worker<'a, V> {
             return;
         }
         let outcome = match self.shared.options.probe {
-            Probe::Open => self.open_and_read(folder.as_fd(), name).map(Attempt::Read),
-            Probe::Stat => self.look(folder.as_fd(), name).map(Attempt::Looked),
+            ProbeOrder::Open => self
+                .open_and_read(folder.as_fd(), name)
+                .map(ProbedFile::Read),
+            ProbeOrder::Stat => self.facts_of(folder.as_fd(), name).map(ProbedFile::Looked),
         };
         match outcome {
             // A folder or pipe called `x.md` is no skill.
             Ok(attempt) if attempt.is_no_file() => {}
-            Ok(attempt) => self.meet(attempt, stem, Place::Flat, false),
+            Ok(attempt) => self.meet(attempt, stem, FileLayout::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
                 let target = link_target(folder.as_fd(), name);
                 let leaves = errno == Errno::XDEV;
                 let trouble = if leaves {
-                    Trouble::Escape(target)
+                    WalkTrouble::Escape(target)
                 } else {
-                    Trouble::BrokenLink(target)
+                    WalkTrouble::BrokenLink(target)
                 };
                 self.problem(format!("{stem}.md"), trouble);
             }
-            Err(errno) => self.problem(format!("{stem}.md"), Trouble::Error(errno.to_string())),
+            Err(errno) => self.problem(format!("{stem}.md"), WalkTrouble::Error(errno.to_string())),
         }
     }
 
-    pub(super) fn open_failed(&mut self, group: Group, path: &CStr, errno: Errno) {
+    pub(super) fn open_failed(&mut self, group: GroupFolder, path: &CStr, errno: Errno) {
         let root = self.shared.root.as_fd();
         let trouble = match errno {
             // Not a folder after all, or gone since it was listed.
             Errno::NOTDIR => return,
             Errno::NOENT if !group.through_link => return,
-            Errno::NOENT => Trouble::BrokenLink(link_target(root, path)),
+            Errno::NOENT => WalkTrouble::BrokenLink(link_target(root, path)),
             Errno::XDEV | Errno::LOOP => self.link_trouble(root, path),
-            other => Trouble::Error(other.to_string()),
+            other => WalkTrouble::Error(other.to_string()),
         };
         self.problem(group.path, trouble);
     }
 
-    fn link_trouble(&self, folder: BorrowedFd<'_>, name: &CStr) -> Trouble {
+    fn link_trouble(&self, folder: BorrowedFd<'_>, name: &CStr) -> WalkTrouble {
         let target = link_target(folder, name);
         match self.shared.options.links {
-            Links::Contain => Trouble::Escape(target),
-            Links::Follow => Trouble::BrokenLink(target),
+            LinkRule::Contain => WalkTrouble::Escape(target),
+            LinkRule::Follow => WalkTrouble::BrokenLink(target),
         }
     }
 
@@ -379,28 +390,42 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    pub(super) fn problem(&mut self, path: String, trouble: Trouble) {
-        self.output.problems.push(Problem { path, trouble });
+    pub(super) fn problem(&mut self, path: String, trouble: WalkTrouble) {
+        self.output.problems.push(WalkProblem { path, trouble });
     }
 
-    pub(super) fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<FileFacts, Errno> {
+    pub(super) fn facts_of(
+        &mut self,
+        base: BorrowedFd<'_>,
+        file: &CStr,
+    ) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
-        beneath::look(base, file, self.shared.options.links)
+        beneath::facts_of(base, file, self.shared.options.links)
     }
 
-    /// Takes a file that was looked at or read.
-    fn meet(&mut self, attempt: Attempt<V::Item>, path: &str, place: Place, through_link: bool) {
+    fn meet(
+        &mut self,
+        attempt: ProbedFile<V::Item>,
+        path: &str,
+        place: FileLayout,
+        through_link: bool,
+    ) {
         let facts = match attempt {
-            Attempt::Read(tried) => return self.keep(tried, path, place, through_link),
-            Attempt::Looked(facts) => facts,
+            ProbedFile::Read(tried) => return self.keep(tried, path, place, through_link),
+            ProbedFile::Looked(facts) => facts,
         };
         if let Some(trouble) = unfit(&facts, self.shared.options.max_bytes) {
-            return self.keep(Tried::refused(&facts, trouble), path, place, through_link);
+            return self.keep(
+                ProbeResult::refused(&facts, trouble),
+                path,
+                place,
+                through_link,
+            );
         }
         let (visitor, stamp) = (self.shared.visitor, &facts.stamp);
-        let sighting = Sighting {
+        let sighting = VisitedFile {
             path,
-            place,
+            layout: place,
             stamp,
             links: facts.links,
             through_link,
@@ -410,8 +435,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         let content = visitor
             .known(stamp, &mut self.hint)
-            .map_or(Content::NotRead, Content::Item);
-        let tried = Tried {
+            .map_or(WalkedContent::NotRead, WalkedContent::Item);
+        let tried = ProbeResult {
             stamp: Some(facts.stamp),
             links: facts.links,
             content,
@@ -430,7 +455,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         &mut self,
         base: BorrowedFd<'_>,
         file: &CStr,
-    ) -> Result<Tried<V::Item>, Errno> {
+    ) -> Result<ProbeResult<V::Item>, Errno> {
         open_and_read(
             self.shared,
             base,
@@ -441,9 +466,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 }
 
-impl<V: Visitor> Shared<'_, V> {
+impl<V: Visitor> SharedWalk<'_, V> {
     /// Tries the root's own `SKILL.md`; true when there is one.
-    pub(super) fn probe_root(&self, output: &mut Output<V::Item>) -> bool {
+    pub(super) fn probe_root(&self, output: &mut ThreadOutput<V::Item>) -> bool {
         let mut buffer = Vec::new();
         match open_and_read(
             self,
@@ -453,9 +478,9 @@ impl<V: Visitor> Shared<'_, V> {
             &mut output.counts,
         ) {
             Ok(tried) => {
-                output.runs.push(vec![Found {
+                output.runs.push(vec![WalkedFile {
                     path: Arc::from(""),
-                    place: Place::Root,
+                    layout: FileLayout::Root,
                     stamp: tried.stamp,
                     links: tried.links,
                     through_link: false,
@@ -465,9 +490,9 @@ impl<V: Visitor> Shared<'_, V> {
             }
             Err(Errno::NOENT) => false,
             Err(errno) => {
-                output.problems.push(Problem {
+                output.problems.push(WalkProblem {
                     path: "SKILL.md".to_owned(),
-                    trouble: Trouble::Error(errno.to_string()),
+                    trouble: WalkTrouble::Error(errno.to_string()),
                 });
                 true
             }
@@ -475,35 +500,33 @@ impl<V: Visitor> Shared<'_, V> {
     }
 }
 
-/// The result of trying a child of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChildIs {
+pub(super) enum ChildOutcome {
     /// It has a skill file, usable or not.
     Skill,
-    /// It has no skill file.
     NoSkill,
-    /// It is no folder.
     NoFolder,
     /// It cannot be looked into; a problem was noted.
     InTheWay,
 }
 
-/// A file that was looked at, or opened at once and read.
-enum Attempt<T> {
+enum ProbedFile<T> {
     Looked(FileFacts),
-    Read(Tried<T>),
+    Read(ProbeResult<T>),
 }
 
-impl<T> Attempt<T> {
+impl<T> ProbedFile<T> {
     fn is_no_file(&self) -> bool {
         match self {
             Self::Looked(facts) => facts.kind != FileType::RegularFile,
-            Self::Read(tried) => matches!(tried.content, Content::Refused(Trouble::NotRegular)),
+            Self::Read(tried) => matches!(
+                tried.content,
+                WalkedContent::Refused(WalkTrouble::NotRegular)
+            ),
         }
     }
 }
 
-/// The path of the skill file in a folder, written into a buffer.
 pub(super) fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CStr {
     buffer.clear();
     buffer.extend_from_slice(folder.as_bytes());
@@ -515,7 +538,7 @@ pub(super) fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CS
 
 /// The link that is to blame: the folder's, or that of the file in it.
 fn escaping_entry(folder: &OwnedFd, path: &str, child: &CStr) -> (String, CString) {
-    let is_link = beneath::look_unfollowed(folder.as_fd(), child)
+    let is_link = beneath::facts_unfollowed(folder.as_fd(), child)
         .is_ok_and(|facts| facts.kind == FileType::Symlink);
     if is_link {
         return (path.to_owned(), child.to_owned());

@@ -4,41 +4,37 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::names::Names;
+use super::names::SortedNames;
 
-/// One piece of work.
-pub(super) enum Job {
-    /// Open a group and list it.
-    Open(Group),
+pub(super) enum WalkJob {
+    Open(GroupFolder),
     /// Probe some children of an open group.
     Probe {
-        listed: Arc<Listed>,
+        listed: Arc<ListedGroup>,
         children: Range<usize>,
     },
 }
 
-/// An open group with its names.
-pub(super) struct Listed {
+pub(super) struct ListedGroup {
     pub(super) folder: OwnedFd,
-    pub(super) group: Group,
-    pub(super) children: Names,
+    pub(super) group: GroupFolder,
+    pub(super) children: SortedNames,
 }
 
 /// A folder without a skill file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group {
+pub(super) struct GroupFolder {
     /// Its path below the root; empty for the root.
     pub(super) path: String,
     /// The number of groups above it.
     pub(super) depth: usize,
-    /// Set if a link leads to it.
     pub(super) through_link: bool,
 }
 
 /// Opening and listing a folder costs about as much as this many probes.
 const OPEN_COSTS: usize = 4;
 
-impl Job {
+impl WalkJob {
     fn cost(&self) -> usize {
         match self {
             Self::Open(_) => OPEN_COSTS,
@@ -51,37 +47,36 @@ impl Job {
 ///
 /// The walk goes level by level: the first thread learns when a level is done, the helper stays for
 /// the next one until the queue is closed.
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct WalkQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    jobs: Vec<Job>,
+struct QueueState {
+    jobs: Vec<WalkJob>,
     cost: usize,
     /// The threads that are inside a job and may push more.
     working: usize,
-    /// The threads that wait now.
     waiting: usize,
     closed: bool,
 }
 
 /// The turn of the asking thread: its first, or one after a finished job.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ThreadTurn {
     First,
     Finished,
 }
 
 /// The role of the asking thread: the walker is told when a level is done, the helper when the walk is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ThreadRole {
     Walker,
     Helper,
 }
 
-impl Queue {
+impl WalkQueue {
     pub(super) fn new() -> Self {
         Self {
             state: Mutex::default(),
@@ -89,17 +84,18 @@ impl Queue {
         }
     }
 
-    /// Queues a level of groups, to be opened in their order.
-    pub(super) fn start_level(&self, groups: Vec<Group>) {
+    pub(super) fn start_level(&self, groups: Vec<GroupFolder>) {
         let mut state = self.lock();
         state.cost += groups.len() * OPEN_COSTS;
-        state.jobs.extend(groups.into_iter().rev().map(Job::Open));
+        state
+            .jobs
+            .extend(groups.into_iter().rev().map(WalkJob::Open));
         if state.waiting > 0 {
             self.changed.notify_all();
         }
     }
 
-    pub(super) fn push(&self, job: Job) {
+    pub(super) fn push(&self, job: WalkJob) {
         let mut state = self.lock();
         state.cost += job.cost();
         state.jobs.push(job);
@@ -109,9 +105,9 @@ impl Queue {
     }
 
     /// The next job, or `None` when there will be none for this thread.
-    pub(super) fn next(&self, turn: Turn, role: Role) -> Option<Job> {
+    pub(super) fn next(&self, turn: ThreadTurn, role: ThreadRole) -> Option<WalkJob> {
         let mut state = self.lock();
-        if turn == Turn::Finished {
+        if turn == ThreadTurn::Finished {
             state.working -= 1;
             if state.working == 0 && state.jobs.is_empty() && state.waiting > 0 {
                 self.changed.notify_all();
@@ -124,8 +120,8 @@ impl Queue {
                 return Some(job);
             }
             let done = match role {
-                Role::Walker => state.working == 0,
-                Role::Helper => state.closed,
+                ThreadRole::Walker => state.working == 0,
+                ThreadRole::Helper => state.closed,
             };
             if done {
                 return None;
@@ -139,7 +135,6 @@ impl Queue {
         }
     }
 
-    /// Lets the helper go.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -150,7 +145,7 @@ impl Queue {
         self.lock().cost
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

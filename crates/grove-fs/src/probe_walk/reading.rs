@@ -1,4 +1,4 @@
-//! Reading what was found: one open, one look at the open file, one read.
+//! Reading what was found: one open, one stat of the open file, one read.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,56 +9,57 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{Content, Counts, Found, LinkedFiles, Place, Shared, Trouble, Visitor};
+use super::{
+    CallCounts, FileLayout, LinkedFiles, SharedWalk, Visitor, WalkTrouble, WalkedContent,
+    WalkedFile,
+};
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// The files that a thread takes at a time.
 const CHUNK: usize = 64;
 
-/// The result of a probe.
-pub(super) struct Tried<T> {
+pub(super) struct ProbeResult<T> {
     pub(super) stamp: Option<crate::stamp::Stamp>,
     pub(super) links: u32,
-    pub(super) content: Content<T>,
+    pub(super) content: WalkedContent<T>,
 }
 
-impl<T> Tried<T> {
-    pub(super) fn refused(facts: &FileFacts, trouble: Trouble) -> Self {
+impl<T> ProbeResult<T> {
+    pub(super) fn refused(facts: &FileFacts, trouble: WalkTrouble) -> Self {
         // A folder has a link from each folder in it, which says nothing.
         let is_file = facts.kind == FileType::RegularFile;
         Self {
             stamp: Some(facts.stamp),
             links: if is_file { facts.links } else { 1 },
-            content: Content::Refused(trouble),
+            content: WalkedContent::Refused(trouble),
         }
     }
 }
 
-pub(super) fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<Trouble> {
+pub(super) fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<WalkTrouble> {
     if facts.kind != FileType::RegularFile {
-        return Some(Trouble::NotRegular);
+        return Some(WalkTrouble::NotRegular);
     }
-    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge(facts.stamp.size))
+    (facts.stamp.size > max_bytes).then_some(WalkTrouble::TooLarge(facts.stamp.size))
 }
 
-/// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
+/// One open, one stat of the open file, one read: what is hashed and parsed is what was checked.
 pub(super) fn open_and_read<V: Visitor>(
-    shared: &Shared<'_, V>,
+    shared: &SharedWalk<'_, V>,
     base: BorrowedFd<'_>,
     file: &CStr,
     buffer: &mut Vec<u8>,
-    counts: &mut Counts,
-) -> Result<Tried<V::Item>, Errno> {
+    counts: &mut CallCounts,
+) -> Result<ProbeResult<V::Item>, Errno> {
     counts.file_opens += 1;
     let opened = match beneath::open_file(base, file, shared.options.links) {
         Ok(opened) => opened,
         // A socket cannot be opened, and so is not a file.
         Err(Errno::NXIO) => {
-            return Ok(Tried {
+            return Ok(ProbeResult {
                 stamp: None,
                 links: 1,
-                content: Content::Refused(Trouble::NotRegular),
+                content: WalkedContent::Refused(WalkTrouble::NotRegular),
             });
         }
         Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)) => {
@@ -66,30 +67,30 @@ pub(super) fn open_and_read<V: Visitor>(
             return Err(errno);
         }
         Err(errno) => {
-            return Ok(Tried {
+            return Ok(ProbeResult {
                 stamp: None,
                 links: 1,
-                content: Content::Refused(Trouble::Error(errno.to_string())),
+                content: WalkedContent::Refused(WalkTrouble::Error(errno.to_string())),
             });
         }
     };
     counts.stats += 1;
-    let facts = beneath::look_at(opened.as_fd())?;
+    let facts = beneath::facts_of_open(opened.as_fd())?;
     if let Some(trouble) = unfit(&facts, shared.options.max_bytes) {
-        return Ok(Tried::refused(&facts, trouble));
+        return Ok(ProbeResult::refused(&facts, trouble));
     }
     if facts.stamp.id.device != shared.device && beneath::is_pseudo(opened.as_fd()) {
-        return Ok(Tried::refused(&facts, Trouble::Pseudo));
+        return Ok(ProbeResult::refused(&facts, WalkTrouble::Pseudo));
     }
     let content = match read_whole(&opened, &facts, shared.options.max_bytes, buffer, counts) {
-        Ok(length) => Content::Item(
+        Ok(length) => WalkedContent::Item(
             shared
                 .visitor
                 .read(&facts.stamp, buffer.get(..length).unwrap_or_default()),
         ),
-        Err(trouble) => Content::Refused(trouble),
+        Err(trouble) => WalkedContent::Refused(trouble),
     };
-    Ok(Tried {
+    Ok(ProbeResult {
         stamp: Some(facts.stamp),
         links: facts.links,
         content,
@@ -103,8 +104,8 @@ pub(crate) fn read_whole(
     facts: &FileFacts,
     max_bytes: u64,
     buffer: &mut Vec<u8>,
-    counts: &mut Counts,
-) -> Result<usize, Trouble> {
+    counts: &mut CallCounts,
+) -> Result<usize, WalkTrouble> {
     let size = usize::try_from(facts.stamp.size).unwrap_or(usize::MAX);
     let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     if buffer.len() <= size {
@@ -120,7 +121,7 @@ pub(crate) fn read_whole(
             Ok(read) => {
                 length += read;
                 if length > limit {
-                    return Err(Trouble::TooLarge(length as u64));
+                    return Err(WalkTrouble::TooLarge(length as u64));
                 }
                 if read < room && length >= size {
                     return Ok(length);
@@ -130,19 +131,19 @@ pub(crate) fn read_whole(
                 }
             }
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(Trouble::Error(errno.to_string())),
+            Err(errno) => return Err(WalkTrouble::Error(errno.to_string())),
         }
     }
 }
 
 /// Refuses the skill files that are links where these do not count.
 ///
-/// A probe follows links and so cannot tell; only a rule that asks for more than following costs a second look.
+/// A probe follows links and so cannot tell; only a rule that asks for more than following costs a second system call.
 pub(super) fn refuse_links<V: Visitor>(
-    shared: &Shared<'_, V>,
-    found: &mut [Found<V::Item>],
-) -> Counts {
-    let mut counts = Counts::default();
+    shared: &SharedWalk<'_, V>,
+    found: &mut [WalkedFile<V::Item>],
+) -> CallCounts {
+    let mut counts = CallCounts::default();
     let rule = shared.options.layout.linked_files;
     if rule == LinkedFiles::Follow {
         return counts;
@@ -150,7 +151,7 @@ pub(super) fn refuse_links<V: Visitor>(
     for found in found {
         let file = file_below_root(found);
         counts.stats += 1;
-        let is_link = beneath::look_unfollowed(shared.root.as_fd(), &file)
+        let is_link = beneath::facts_unfollowed(shared.root.as_fd(), &file)
             .is_ok_and(|facts| facts.kind == FileType::Symlink);
         if !is_link {
             continue;
@@ -163,7 +164,7 @@ pub(super) fn refuse_links<V: Visitor>(
         // The facts so far are those of the file that the link leads to, which may be another skill's.
         found.stamp = None;
         found.links = 1;
-        found.content = Content::Refused(Trouble::Error(reason.to_owned()));
+        found.content = WalkedContent::Refused(WalkTrouble::Error(reason.to_owned()));
     }
     counts
 }
@@ -178,17 +179,17 @@ fn stays_in_its_folder(root: &Path, file: &CStr) -> bool {
 
 /// Reads what was only looked at so far, on two threads when there is enough of it.
 pub(super) fn read_pending<V: Visitor>(
-    shared: &Shared<'_, V>,
-    found: &mut [Found<V::Item>],
-) -> Counts {
+    shared: &SharedWalk<'_, V>,
+    found: &mut [WalkedFile<V::Item>],
+) -> CallCounts {
     let pending: Vec<usize> = found
         .iter()
         .enumerate()
-        .filter(|(_, f)| matches!(f.content, Content::NotRead))
+        .filter(|(_, f)| matches!(f.content, WalkedContent::NotRead))
         .map(|(index, _)| index)
         .collect();
     if pending.is_empty() {
-        return Counts::default();
+        return CallCounts::default();
     }
     let next = AtomicUsize::new(0);
     let paths: Vec<CString> = pending
@@ -197,7 +198,7 @@ pub(super) fn read_pending<V: Visitor>(
         .map(file_below_root)
         .collect();
     let read_some = || {
-        let (mut done, mut buffer, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+        let (mut done, mut buffer, mut counts) = (Vec::new(), Vec::new(), CallCounts::default());
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
             let Some(chunk) = paths.get(start..).filter(|rest| !rest.is_empty()) else {
@@ -232,17 +233,19 @@ pub(super) fn read_pending<V: Visitor>(
                 slot.content = tried.content;
             }
             // Gone or replaced since it was looked at.
-            Err(errno) => slot.content = Content::Refused(Trouble::Error(errno.to_string())),
+            Err(errno) => {
+                slot.content = WalkedContent::Refused(WalkTrouble::Error(errno.to_string()))
+            }
         }
     }
     counts
 }
 
-fn file_below_root<T>(found: &Found<T>) -> CString {
-    let path = match found.place {
-        Place::Root => "SKILL.md".to_owned(),
-        Place::Flat => format!("{}.md", found.path),
-        Place::Folder => format!("{}/SKILL.md", found.path),
+fn file_below_root<T>(found: &WalkedFile<T>) -> CString {
+    let path = match found.layout {
+        FileLayout::Root => "SKILL.md".to_owned(),
+        FileLayout::Flat => format!("{}.md", found.path),
+        FileLayout::Folder => format!("{}/SKILL.md", found.path),
     };
     CString::new(path).unwrap_or_default()
 }

@@ -5,54 +5,45 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{
-    Kept, MAX_BYTES, Record, StagedEntries, There, UNCHANGED, UNDONE, file_name, look, numbers,
-    read, take_lock, write,
+    KeptPath, MAX_BYTES, PathContent, StagedEntries, UNCHANGED, UNDONE, UndoRecord, content_at,
+    file_name, numbers, read, take_lock, write,
 };
-use crate::atomic::{self, Replaced};
+use crate::atomic::{self, ReplaceOutcome};
 use crate::error::FsError;
+use crate::file_place::FilePlace;
 use crate::files;
 use crate::lock::Lock;
-use crate::spot::Spot;
 
 /// A change that can be taken back, or one that was undone and can be made again.
 #[derive(Debug)]
-pub struct Change {
+pub struct UndoableChange {
     file: PathBuf,
     /// The record from which this can itself be taken back.
     opposite: PathBuf,
     /// The note of a command that changed nothing.
     unchanged: PathBuf,
-    record: Record,
+    record: UndoRecord,
     contents: Vec<u8>,
     _lock: Lock,
 }
 
-/// A change as a list names it.
 #[derive(Debug, Clone)]
 pub struct RememberedChange {
-    /// The command that made it, in words.
     pub command: String,
-    /// The time since then.
     pub age: Duration,
-    /// The number of files and links in it.
     pub files: usize,
 }
 
-/// The reasons for not taking a change back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// This is not as the change left it.
     #[error("{} was changed since", .0.display())]
     ChangedSince(PathBuf),
-    /// The record is not one that is understood here.
     #[error("{} is not a record of a change, or a later version wrote it", .0.display())]
     Unreadable(PathBuf),
-    /// Something could not be read or written.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
 
-/// The changes that are remembered, the last first.
 pub fn remembered(state: &Path) -> Result<Vec<RememberedChange>, UndoError> {
     let folder = state.join(super::FOLDER);
     let mut all = Vec::new();
@@ -64,9 +55,9 @@ pub fn remembered(state: &Path) -> Result<Vec<RememberedChange>, UndoError> {
 }
 
 impl RememberedChange {
-    fn of(file: &Path, record: &Record) -> Self {
-        let is_folder = |there: &There| matches!(there, There::Folder { .. });
-        let is_file = |kept: &&Kept| {
+    fn of(file: &Path, record: &UndoRecord) -> Self {
+        let is_folder = |there: &PathContent| matches!(there, PathContent::Folder { .. });
+        let is_file = |kept: &&KeptPath| {
             let mut all = std::iter::once(&kept.before).chain(&kept.after);
             !all.any(is_folder)
         };
@@ -78,14 +69,13 @@ impl RememberedChange {
     }
 }
 
-impl Change {
+impl UndoableChange {
     /// The last change that is remembered, if there is one. Nothing else changes anything until it is dropped.
     pub fn last(state: &Path) -> Result<Option<Self>, UndoError> {
         let folder = state.join(super::FOLDER);
         Self::find(&folder, &folder, |numbers| numbers.last().copied())
     }
 
-    /// The change that was undone last and can be made again.
     pub fn last_undone(state: &Path) -> Result<Option<Self>, UndoError> {
         let folder = state.join(super::FOLDER);
         let undone = folder.join(UNDONE);
@@ -122,12 +112,10 @@ impl Change {
         }))
     }
 
-    /// The command that made it, in words.
     pub fn command(&self) -> &str {
         &self.record.command
     }
 
-    /// The time since it was made, or undone.
     pub fn age(&self) -> Duration {
         age(&self.file)
     }
@@ -138,7 +126,6 @@ impl Change {
         Some(String::from_utf8_lossy(&command).into_owned())
     }
 
-    /// The entries that git had staged for its paths.
     pub fn staged(&self) -> &[StagedEntries] {
         &self.record.staged
     }
@@ -158,12 +145,12 @@ impl Change {
         let different = self.different()?;
         self.write_opposite(&different)?;
         // A new entry needs the one in its place gone first, and folders are there before what is in them.
-        for Different {
+        for ChangedPath {
             path, kept, there, ..
         } in different.iter().rev()
         {
             if !there.is_like(&kept.before) && !is_file(&kept.before, there) {
-                take_away(path, there)?;
+                remove_made(path, there)?;
             }
         }
         let mut done = Vec::new();
@@ -183,10 +170,10 @@ impl Change {
         Ok(())
     }
 
-    fn different(&self) -> Result<Vec<Different<'_>>, UndoError> {
+    fn different(&self) -> Result<Vec<ChangedPath<'_>>, UndoError> {
         let mut different = Vec::new();
         for (path, kept) in &self.record.paths {
-            let (there, content) = look(path)?;
+            let (there, content) = content_at(path)?;
             let is_ours = kept.after.iter().any(|after| after.is_like(&there));
             if !is_ours && !there.is_like(&kept.before) {
                 return Err(UndoError::ChangedSince(path.clone()));
@@ -195,7 +182,7 @@ impl Change {
                 return Err(UndoError::ChangedSince(path.clone()));
             }
             if there != kept.before {
-                different.push(Different {
+                different.push(ChangedPath {
                     path,
                     kept,
                     there,
@@ -208,15 +195,15 @@ impl Change {
 
     /// Writes the record of the way back. One that is there already was written before a kill and is the whole of it.
     /// Too much to be kept is no reason against taking the change back.
-    fn write_opposite(&self, different: &[Different<'_>]) -> Result<(), UndoError> {
+    fn write_opposite(&self, different: &[ChangedPath<'_>]) -> Result<(), UndoError> {
         let bytes: usize = different.iter().map(|one| one.content.len()).sum();
         if files::is_there(&self.opposite) || bytes as u64 > MAX_BYTES {
             return Ok(());
         }
-        let mut record = Record::new(&self.record.command);
+        let mut record = UndoRecord::new(&self.record.command);
         let mut contents = Vec::new();
         for one in different {
-            let kept = Kept {
+            let kept = KeptPath {
                 before: one.there.clone(),
                 after: vec![one.kept.before.clone()],
                 at: contents.len(),
@@ -233,29 +220,29 @@ impl Change {
         Ok(())
     }
 
-    fn put_back_one(&self, one: &Different<'_>) -> Result<(), UndoError> {
-        let Different {
+    fn put_back_one(&self, one: &ChangedPath<'_>) -> Result<(), UndoError> {
+        let ChangedPath {
             path, kept, there, ..
         } = one;
-        if matches!(kept.before, There::Nothing | There::Other) {
+        if matches!(kept.before, PathContent::Nothing | PathContent::Other) {
             return Ok(());
         }
         if let Some(folder) = path.parent() {
             files::make_folder(folder)?;
         }
-        let spot = Spot::unlinked(path)?;
+        let spot = FilePlace::unlinked(path)?;
         match &kept.before {
-            There::Nothing | There::Other => {}
-            There::Folder { mode } => spot.make_folder(*mode)?,
-            There::Link(target) => spot.make_link(target)?,
-            There::File { size, mode, .. } => {
+            PathContent::Nothing | PathContent::Other => {}
+            PathContent::Folder { mode } => spot.make_folder(*mode)?,
+            PathContent::Link(target) => spot.make_link(target)?,
+            PathContent::File { size, mode, .. } => {
                 let content = self.contents.get(kept.at..kept.at + size);
                 let content = content.ok_or_else(|| UndoError::Unreadable(self.file.clone()))?;
                 if is_file(&kept.before, there) {
                     let now = spot.read(MAX_BYTES)?;
                     match atomic::replace_with_mode(&spot, &now, content, *mode)? {
-                        Replaced::Done => {}
-                        Replaced::Changed => {
+                        ReplaceOutcome::Done => {}
+                        ReplaceOutcome::Changed => {
                             return Err(UndoError::ChangedSince(path.to_path_buf()));
                         }
                     }
@@ -278,22 +265,20 @@ impl StagedEntries {
     }
 }
 
-/// A path that is not what it was before the change.
-struct Different<'a> {
+struct ChangedPath<'a> {
     path: &'a Path,
-    kept: &'a Kept,
-    there: There,
+    kept: &'a KeptPath,
+    there: PathContent,
     content: Vec<u8>,
 }
 
-impl Different<'_> {
+impl ChangedPath<'_> {
     fn is_file(&self) -> bool {
-        let is_folder = |there: &There| matches!(there, There::Folder { .. });
+        let is_folder = |there: &PathContent| matches!(there, PathContent::Folder { .. });
         !is_folder(&self.there) && !is_folder(&self.kept.before)
     }
 }
 
-/// The time since a record was written.
 fn age(file: &Path) -> Duration {
     let facts = std::fs::metadata(file);
     let written = facts.and_then(|facts| facts.modified());
@@ -301,19 +286,21 @@ fn age(file: &Path) -> Duration {
     written.elapsed().unwrap_or_default()
 }
 
-/// Returns true if a file takes the place of a file.
-fn is_file(before: &There, there: &There) -> bool {
-    matches!((before, there), (There::File { .. }, There::File { .. }))
+fn is_file(before: &PathContent, there: &PathContent) -> bool {
+    matches!(
+        (before, there),
+        (PathContent::File { .. }, PathContent::File { .. })
+    )
 }
 
 /// Removes what a command made. A folder in which something was put since stays.
-fn take_away(path: &Path, there: &There) -> Result<(), FsError> {
+fn remove_made(path: &Path, there: &PathContent) -> Result<(), FsError> {
     match there {
-        There::File { .. } | There::Link(_) => Spot::unlinked(path)?.remove_it(),
-        There::Folder { .. } => {
-            let _ = Spot::unlinked(path)?.remove_folder();
+        PathContent::File { .. } | PathContent::Link(_) => FilePlace::unlinked(path)?.remove_it(),
+        PathContent::Folder { .. } => {
+            let _ = FilePlace::unlinked(path)?.remove_folder();
             Ok(())
         }
-        There::Nothing | There::Other => Ok(()),
+        PathContent::Nothing | PathContent::Other => Ok(()),
     }
 }

@@ -6,14 +6,12 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-/// Wakes a waiting thread from any other.
 #[derive(Debug)]
 pub struct Bell {
     counter: OwnedFd,
 }
 
 impl Bell {
-    /// A bell that is silent.
     pub fn new() -> std::io::Result<Self> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { counter })
@@ -26,7 +24,7 @@ impl Bell {
     }
 
     /// Waits for the bell, or for a descriptor to have something to read; says whether the descriptor has.
-    pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, timeout: Duration) -> Woken {
+    pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, timeout: Duration) -> WakeCauses {
         let mut sources = vec![PollFd::new(&self.counter, PollFlags::IN)];
         sources.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));
         let timeout = Timespec {
@@ -39,7 +37,7 @@ impl Bell {
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
         let is_ready = |at: usize| sources.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        let woken = Woken {
+        let woken = WakeCauses {
             rang: is_ready(0),
             readable: is_ready(1),
         };
@@ -53,7 +51,7 @@ impl Bell {
 
 /// The causes that ended a wait; neither, when the time was over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Woken {
+pub(super) struct WakeCauses {
     pub(super) rang: bool,
     pub(super) readable: bool,
 }

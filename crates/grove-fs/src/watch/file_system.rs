@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The name of a folder's file system if it does not tell of every change: those that others write to from
 /// elsewhere, and those that lay folders over one another.
-pub(super) fn silent(folder: &Path) -> Option<&'static str> {
+pub(super) fn unreliable_file_system(folder: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type;
     // The numbers are 32 bits wide whatever the field is.
     name_of((kind.cast_unsigned() & 0xffff_ffff) as u32)
@@ -44,7 +44,7 @@ mod tests {
         ] {
             assert_eq!(name_of(kind), name, "{kind:x}");
         }
-        assert_eq!(silent(Path::new("/proc")), None);
-        assert_eq!(silent(Path::new("/nonexistent")), None);
+        assert_eq!(unreliable_file_system(Path::new("/proc")), None);
+        assert_eq!(unreliable_file_system(Path::new("/nonexistent")), None);
     }
 }

@@ -18,7 +18,10 @@ use rustix::fs::inotify::{
 };
 use rustix::io::Errno;
 
-use super::{Bell, Change, Coverage, Interest, Notify, Sighting, Wanted, WhyNot, file_system};
+use super::{
+    Bell, ChangeKind, ChangeWatcher, FolderInterest, GapReason, WatchCoverage, WatchEvent,
+    WatchedFolders, file_system,
+};
 
 /// Entries made, removed, moved, written and closed, or given other permissions; the folder removed or moved.
 ///
@@ -45,13 +48,12 @@ const MAX_SIGHTINGS: usize = 4_096;
 /// The pause between portions of events that mean nothing, since some watched folders are shared by all users.
 const AFTER_NOISE: Duration = Duration::from_millis(20);
 
-/// A watcher of folders through inotify.
 #[derive(Debug)]
 pub struct Inotify {
     bell: Arc<Bell>,
     kernel: OwnedFd,
     max_watches: usize,
-    by_path: BTreeMap<PathBuf, Watch>,
+    by_path: BTreeMap<PathBuf, FolderWatch>,
     by_number: HashMap<i32, Vec<PathBuf>>,
     /// The folders that were asked for and were not there: they have to be watched when they appear.
     absent: BTreeSet<PathBuf>,
@@ -63,15 +65,14 @@ pub struct Inotify {
 }
 
 #[derive(Debug)]
-struct Watch {
+struct FolderWatch {
     number: i32,
-    interest: Interest,
+    interest: FolderInterest,
     /// The file system, if it keeps changes to itself.
     silent: Option<&'static str>,
 }
 
 impl Inotify {
-    /// A watcher without watches.
     pub fn new(bell: Arc<Bell>, max_watches: usize) -> Result<Self, Errno> {
         Ok(Self {
             bell,
@@ -95,7 +96,7 @@ impl Inotify {
         Ok(())
     }
 
-    fn add(&mut self, folder: &Path, interest: &Interest) -> Result<&Watch, Errno> {
+    fn add(&mut self, folder: &Path, interest: &FolderInterest) -> Result<&FolderWatch, Errno> {
         if self.by_path.len() >= self.max_watches {
             return Err(Errno::NOSPC);
         }
@@ -121,10 +122,10 @@ impl Inotify {
         }
         let paths = self.by_number.entry(number).or_default();
         paths.push(folder.to_path_buf());
-        let watch = Watch {
+        let watch = FolderWatch {
             number,
             interest: interest.clone(),
-            silent: file_system::silent(folder),
+            silent: file_system::unreliable_file_system(folder),
         };
         Ok(self
             .by_path
@@ -155,7 +156,6 @@ impl Inotify {
         }
     }
 
-    /// Forgets a path and everything below it.
     fn forget(&mut self, path: &Path) {
         let below = self.by_path.range(path.to_path_buf()..);
         let gone: Vec<PathBuf> = below
@@ -169,7 +169,7 @@ impl Inotify {
     }
 
     /// Reads what the kernel noted down; keeps the events that are of interest.
-    fn drain(&mut self) -> Vec<Sighting> {
+    fn drain(&mut self) -> Vec<WatchEvent> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut noted = Vec::new();
         let mut reader = Reader::new(self.kernel.as_fd(), &mut buffer);
@@ -193,22 +193,22 @@ impl Inotify {
         number: i32,
         events: ReadFlags,
         name: Option<&OsStr>,
-        sightings: &mut Vec<Sighting>,
+        sightings: &mut Vec<WatchEvent>,
     ) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.overflowed = true;
-            sightings.push(Sighting {
+            sightings.push(WatchEvent {
                 path: PathBuf::new(),
-                change: Change::Overflow,
+                change: ChangeKind::Overflow,
             });
             return;
         }
         let change = if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-            Change::Appeared
+            ChangeKind::Appeared
         } else if events.intersects(LOST | ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
-            Change::Gone
+            ChangeKind::Gone
         } else {
-            Change::Written
+            ChangeKind::Written
         };
         for folder in self.by_number.get(&number).cloned().unwrap_or_default() {
             let Some(name) = name else {
@@ -216,35 +216,35 @@ impl Inotify {
                     self.forget(&folder);
                 }
                 let path = folder;
-                sightings.push(Sighting { path, change });
+                sightings.push(WatchEvent { path, change });
                 continue;
             };
             let path = folder.join(name);
             let watch = self.by_path.get(&folder);
             let is_wanted = watch.is_some_and(|watch| watch.interest.includes(name));
-            if change != Change::Written {
+            if change != ChangeKind::Written {
                 // A link that is laid elsewhere leads to other folders by the same paths.
                 self.forget(&path);
             }
             if is_wanted {
                 self.is_torn |= self.absent.contains(&path);
-                sightings.push(Sighting { path, change });
+                sightings.push(WatchEvent { path, change });
             }
         }
     }
 }
 
-impl Notify for Inotify {
-    fn watch(&mut self, wanted: &Wanted) -> Coverage {
-        let mut coverage = Coverage::default();
+impl ChangeWatcher for Inotify {
+    fn watch(&mut self, wanted: &WatchedFolders) -> WatchCoverage {
+        let mut coverage = WatchCoverage::default();
         if self.overflowed
             && let Err(errno) = self.start_over()
         {
-            let why = WhyNot::NoWatcher(errno.to_string());
+            let why = GapReason::NoWatcher(errno.to_string());
             wanted
                 .folders
                 .keys()
-                .for_each(|folder| coverage.miss(why.clone(), folder));
+                .for_each(|folder| coverage.add_gap(why.clone(), folder));
             return coverage;
         }
         self.is_torn = false;
@@ -263,19 +263,19 @@ impl Notify for Inotify {
             if let Some(watch) = self.by_path.get_mut(folder) {
                 watch.interest = interest.clone();
                 if let Some(name) = watch.silent {
-                    coverage.miss(WhyNot::FileSystem(name), folder);
+                    coverage.add_gap(GapReason::FileSystem(name), folder);
                 }
                 continue;
             }
             if is_out {
-                coverage.miss(WhyNot::OutOfWatches, folder);
+                coverage.add_gap(GapReason::OutOfWatches, folder);
                 continue;
             }
             match self.add(folder, interest) {
                 Ok(watch) => {
                     coverage.added += 1;
                     if let Some(name) = watch.silent {
-                        coverage.miss(WhyNot::FileSystem(name), folder);
+                        coverage.add_gap(GapReason::FileSystem(name), folder);
                     }
                 }
                 Err(Errno::NOENT | Errno::NOTDIR) => {
@@ -283,9 +283,9 @@ impl Notify for Inotify {
                 }
                 Err(Errno::NOSPC | Errno::NOMEM) => {
                     is_out = true;
-                    coverage.miss(WhyNot::OutOfWatches, folder);
+                    coverage.add_gap(GapReason::OutOfWatches, folder);
                 }
-                Err(errno) => coverage.miss(WhyNot::Refused(errno.to_string()), folder),
+                Err(errno) => coverage.add_gap(GapReason::Refused(errno.to_string()), folder),
             }
         }
         coverage
@@ -295,7 +295,7 @@ impl Notify for Inotify {
         !self.is_torn && !self.overflowed
     }
 
-    fn wait(&mut self, timeout: Duration) -> Vec<Sighting> {
+    fn wait(&mut self, timeout: Duration) -> Vec<WatchEvent> {
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());

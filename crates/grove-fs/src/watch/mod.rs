@@ -4,7 +4,7 @@
 //! that is woken looks again. Folders are watched, never files: an editor that saves by renaming leaves a watched file
 //! behind, and its folder sees it all.
 //!
-//! [`Notify`] is the seam for other systems: [`inotify`] asks the kernel, [`polling`] is what is left when there
+//! [`ChangeWatcher`] is the seam for other systems: [`inotify`] asks the kernel, [`polling`] is what is left when there
 //! is nothing to ask.
 
 mod bell;
@@ -21,40 +21,36 @@ use std::time::Duration;
 
 pub use bell::Bell;
 
-/// Notices changes in folders.
-pub trait Notify: Debug + Send {
+pub trait ChangeWatcher: Debug + Send {
     /// Watches exactly these folders from now on.
-    fn watch(&mut self, wanted: &Wanted) -> Coverage;
+    fn watch(&mut self, wanted: &WatchedFolders) -> WatchCoverage;
 
     /// Returns true if everything asked for last is still watched as it was then.
     fn is_whole(&self) -> bool;
 
     /// Waits until something happened, the bell rang, or the time is over.
-    fn wait(&mut self, timeout: Duration) -> Vec<Sighting>;
+    fn wait(&mut self, timeout: Duration) -> Vec<WatchEvent>;
 }
 
 /// The best way to notice changes here: the kernel's, or polling with the reason why.
-pub fn best(bell: &Arc<Bell>, max_watches: usize) -> (Box<dyn Notify>, Option<WhyNot>) {
+pub fn best(bell: &Arc<Bell>, max_watches: usize) -> (Box<dyn ChangeWatcher>, Option<GapReason>) {
     match inotify::Inotify::new(Arc::clone(bell), max_watches) {
         Ok(kernel) => (Box::new(kernel), None),
         Err(errno) => (
             Box::new(polling::Polling::new(Arc::clone(bell))),
-            Some(WhyNot::NoWatcher(errno.to_string())),
+            Some(GapReason::NoWatcher(errno.to_string())),
         ),
     }
 }
 
 /// The entries of a folder that are of interest. That the folder itself goes or moves always is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Interest {
-    /// Every entry of the folder.
+pub enum FolderInterest {
     Everything,
-    /// Entries of these names.
     Names(Arc<BTreeSet<OsString>>),
 }
 
-impl Interest {
-    /// Entries of one name.
+impl FolderInterest {
     pub fn in_name(name: &OsStr) -> Self {
         Self::Names(Arc::new([name.to_os_string()].into()))
     }
@@ -79,15 +75,14 @@ impl Interest {
     }
 }
 
-/// The folders to watch, each with the interest in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    folders: BTreeMap<PathBuf, Interest>,
+pub struct WatchedFolders {
+    folders: BTreeMap<PathBuf, FolderInterest>,
 }
 
-impl Wanted {
+impl WatchedFolders {
     /// Adds a folder, or widens the interest in it.
-    pub fn add(&mut self, folder: &Path, interest: &Interest) {
+    pub fn add(&mut self, folder: &Path, interest: &FolderInterest) {
         match self.folders.get_mut(folder) {
             Some(known) => known.join(interest),
             None => {
@@ -104,83 +99,65 @@ impl Wanted {
         let mut below = path;
         while let (Some(folder), Some(name)) = (below.parent(), below.file_name()) {
             if !folder.as_os_str().is_empty() {
-                self.add(folder, &Interest::in_name(name));
+                self.add(folder, &FolderInterest::in_name(name));
             }
             below = folder;
         }
     }
 
-    /// The number of folders.
     pub fn len(&self) -> usize {
         self.folders.len()
     }
 
-    /// Returns true if there is no folder.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }
 }
 
-/// Something that seems to have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
-    /// The path where it happened.
+pub struct WatchEvent {
     pub path: PathBuf,
-    /// The kind of change.
-    pub change: Change,
+    pub change: ChangeKind,
 }
 
-/// The kind of change that seems to have happened at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// It was made, or moved here.
+pub enum ChangeKind {
     Appeared,
-    /// It was removed, or moved away.
     Gone,
-    /// It was written, or its permissions changed.
     Written,
     /// More happened than the kernel could note down; the path says nothing.
     Overflow,
 }
 
-/// The result of watching the wanted folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage {
+pub struct WatchCoverage {
     /// Folders that were not watched before: what happened in them until now was not noticed.
     pub added: usize,
     /// Folders in which changes can go unnoticed, by reason.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<WatchGap>,
 }
 
 /// Folders in which changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
-    /// The reason for the gap.
-    pub why: WhyNot,
-    /// The number of folders.
+pub struct WatchGap {
+    pub why: GapReason,
     pub folders: usize,
-    /// The first of them.
     pub first: PathBuf,
 }
 
-/// The reasons why changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WhyNot {
-    /// There is nothing that notices changes.
+pub enum GapReason {
     NoWatcher(String),
-    /// The system or the caller gives no more watches.
     OutOfWatches,
-    /// The file system does not tell of every change.
     FileSystem(&'static str),
-    /// The folder cannot be watched.
     Refused(String),
 }
 
-impl Coverage {
-    fn miss(&mut self, why: WhyNot, folder: &Path) {
+impl WatchCoverage {
+    fn add_gap(&mut self, why: GapReason, folder: &Path) {
         match self.gaps.iter_mut().find(|gap| gap.why == why) {
             Some(gap) => gap.folders += 1,
-            None => self.gaps.push(Gap {
+            None => self.gaps.push(WatchGap {
                 why,
                 folders: 1,
                 first: folder.to_path_buf(),
@@ -195,15 +172,24 @@ mod tests {
 
     #[test]
     fn interest_only_widens() {
-        let names =
-            |names: &[&str]| Interest::Names(Arc::new(names.iter().map(OsString::from).collect()));
+        let names = |names: &[&str]| {
+            FolderInterest::Names(Arc::new(names.iter().map(OsString::from).collect()))
+        };
         for (a, b, both) in [
             (names(&["a"]), names(&["b"]), names(&["a", "b"])),
-            (names(&["a"]), Interest::Everything, Interest::Everything),
-            (Interest::Everything, names(&["a"]), Interest::Everything),
+            (
+                names(&["a"]),
+                FolderInterest::Everything,
+                FolderInterest::Everything,
+            ),
+            (
+                FolderInterest::Everything,
+                names(&["a"]),
+                FolderInterest::Everything,
+            ),
             (names(&["a", "b"]), names(&["b"]), names(&["a", "b"])),
         ] {
-            let mut wanted = Wanted::default();
+            let mut wanted = WatchedFolders::default();
             wanted.add(Path::new("/f"), &a);
             wanted.add(Path::new("/f"), &b);
             assert_eq!(wanted.folders[Path::new("/f")], both);
@@ -213,12 +199,12 @@ mod tests {
 
     #[test]
     fn the_way_to_a_path_is_every_folder_above_it() {
-        let mut wanted = Wanted::default();
+        let mut wanted = WatchedFolders::default();
         wanted.add_way_to(Path::new("/a/b/c"));
         let expected = [("/", "a"), ("/a", "b"), ("/a/b", "c")];
-        let expected: BTreeMap<PathBuf, Interest> = expected
+        let expected: BTreeMap<PathBuf, FolderInterest> = expected
             .into_iter()
-            .map(|(folder, name)| (folder.into(), Interest::in_name(OsStr::new(name))))
+            .map(|(folder, name)| (folder.into(), FolderInterest::in_name(OsStr::new(name))))
             .collect();
         assert_eq!(wanted.folders, expected);
     }

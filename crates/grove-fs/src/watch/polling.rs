@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Bell, Coverage, Gap, Notify, Sighting, Wanted, WhyNot};
+use super::{Bell, ChangeWatcher, GapReason, WatchCoverage, WatchEvent, WatchGap, WatchedFolders};
 
-/// Watches nothing and says so.
 #[derive(Debug)]
 pub struct Polling {
     bell: Arc<Bell>,
@@ -19,16 +18,16 @@ impl Polling {
     }
 }
 
-impl Notify for Polling {
-    fn watch(&mut self, wanted: &Wanted) -> Coverage {
-        let gap = wanted.folders.keys().next().map(|first| Gap {
-            why: WhyNot::NoWatcher("changes cannot be watched".to_owned()),
+impl ChangeWatcher for Polling {
+    fn watch(&mut self, wanted: &WatchedFolders) -> WatchCoverage {
+        let gap = wanted.folders.keys().next().map(|first| WatchGap {
+            why: GapReason::NoWatcher("changes cannot be watched".to_owned()),
             folders: wanted.len(),
             first: PathBuf::clone(first),
         });
-        Coverage {
+        WatchCoverage {
             gaps: gap.into_iter().collect(),
-            ..Coverage::default()
+            ..WatchCoverage::default()
         }
     }
 
@@ -36,7 +35,7 @@ impl Notify for Polling {
         true
     }
 
-    fn wait(&mut self, timeout: Duration) -> Vec<Sighting> {
+    fn wait(&mut self, timeout: Duration) -> Vec<WatchEvent> {
         self.bell.wait(None, timeout);
         Vec::new()
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use grove_fs::Stamp;
 use grove_fs::probe_walk::{
-    Below, Content, Counts, Found, Layout, Links, Probe, Problem, RootFolder, Sighting, Trouble,
-    Visitor, Walk, WalkOptions, walk,
+    AcceptedLayouts, CallCounts, DeclaredFolders, LinkRule, ProbeOrder, RootFolder, VisitedFile,
+    Visitor, WalkOptions, WalkProblem, WalkResult, WalkTrouble, WalkedContent, WalkedFile, walk,
 };
 
 use crate::probe_walk::{ALL_MODES, options};
@@ -28,7 +28,7 @@ struct Met {
 }
 
 impl Reader {
-    fn after(walk: &Walk<String>) -> Self {
+    fn after(walk: &WalkResult<String>) -> Self {
         let met: Vec<Met> = walk
             .found
             .iter()
@@ -36,7 +36,7 @@ impl Reader {
                 path: Arc::clone(&found.path),
                 stamp: found.stamp.unwrap(),
                 text: match &found.content {
-                    Content::Item(text) => text.clone(),
+                    WalkedContent::Item(text) => text.clone(),
                     other => panic!("{other:?}"),
                 },
             })
@@ -56,20 +56,20 @@ impl Visitor for Reader {
         None
     }
 
-    fn recognise(&self, sighting: &Sighting<'_>, _: &mut usize) -> Option<usize> {
+    fn recognise(&self, sighting: &VisitedFile<'_>, _: &mut usize) -> Option<usize> {
         let same = |met: &Met| *met.path == *sighting.path && met.stamp == *sighting.stamp;
         self.met.iter().position(same)
     }
 
-    fn recall(&self, number: usize) -> Option<Found<String>> {
+    fn recall(&self, number: usize) -> Option<WalkedFile<String>> {
         let Met { path, stamp, text } = self.met.get(number)?.clone();
-        Some(Found {
+        Some(WalkedFile {
             path,
-            place: grove_fs::probe_walk::Place::Folder,
+            layout: grove_fs::probe_walk::FileLayout::Folder,
             stamp: Some(stamp),
             links: 1,
             through_link: false,
-            content: Content::Item(text),
+            content: WalkedContent::Item(text),
         })
     }
 
@@ -77,9 +77,9 @@ impl Visitor for Reader {
         self.met.len()
     }
 
-    fn declares(&self, found: &Found<String>) -> Option<Below> {
+    fn declares(&self, found: &WalkedFile<String>) -> Option<DeclaredFolders> {
         match &found.content {
-            Content::Item(text) => below(text),
+            WalkedContent::Item(text) => below(text),
             _ => None,
         }
     }
@@ -93,20 +93,20 @@ impl Visitor for Reader {
     }
 }
 
-fn below(text: &str) -> Option<Below> {
+fn below(text: &str) -> Option<DeclaredFolders> {
     match text.strip_prefix("below: ")? {
-        "*" => Some(Below::Every),
-        names => Some(Below::Named(
+        "*" => Some(DeclaredFolders::Every),
+        names => Some(DeclaredFolders::Named(
             names.split_whitespace().map(str::to_owned).collect(),
         )),
     }
 }
 
-fn walked(root: &Path, options: &WalkOptions) -> Walk<String> {
+fn walked(root: &Path, options: &WalkOptions) -> WalkResult<String> {
     walked_by(root, options, &Reader::default())
 }
 
-fn walked_by(root: &Path, options: &WalkOptions, reader: &Reader) -> Walk<String> {
+fn walked_by(root: &Path, options: &WalkOptions, reader: &Reader) -> WalkResult<String> {
     let root = RootFolder {
         base: None,
         path: root.to_path_buf(),
@@ -128,12 +128,12 @@ fn tree(skills: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn paths(walk: &Walk<String>) -> Vec<&str> {
+fn paths(walk: &WalkResult<String>) -> Vec<&str> {
     walk.found.iter().map(|found| &*found.path).collect()
 }
 
-fn about(path: &str, trouble: Trouble) -> Problem {
-    Problem {
+fn about(path: &str, trouble: WalkTrouble) -> WalkProblem {
+    WalkProblem {
         path: path.to_owned(),
         trouble,
     }
@@ -213,7 +213,7 @@ fn without_a_declaration_no_skill_folder_is_opened() {
         ("g/b/y", "y"),
     ]);
     for (links, probe) in ALL_MODES {
-        let Counts {
+        let CallCounts {
             file_opens,
             file_reads,
             folder_opens,
@@ -228,12 +228,12 @@ fn who_does_not_know_of_declarations_finds_what_was_found_without_them() {
     let skills = [("a", "below: x"), ("a/skills/x", "leaf"), ("b", "plain")];
     let folder = tree(&skills);
     let layout = |declared, stop_at_skill| WalkOptions {
-        layout: Layout {
+        layout: AcceptedLayouts {
             declared,
             stop_at_skill,
-            ..Layout::ALL
+            ..AcceptedLayouts::ALL
         },
-        ..options(Links::Follow, Probe::Stat)
+        ..options(LinkRule::Follow, ProbeOrder::Stat)
     };
     let root = folder.path();
     assert_eq!(paths(&walked(root, &layout(false, true))), ["a", "b"]);
@@ -269,7 +269,7 @@ fn a_child_in_both_places_is_read_once_and_named() {
     for (links, probe) in ALL_MODES {
         let walk = walked(folder.path(), &options(links, probe));
         assert_eq!(paths(&walk), ["a", "a/skills/x", "a/skills/y"]);
-        let twins = Trouble::Twins(vec!["x".to_owned()]);
+        let twins = WalkTrouble::Twins(vec!["x".to_owned()]);
         assert_eq!(
             walk.problems,
             [about("a/SKILL.md", twins)],
@@ -290,7 +290,7 @@ fn a_tree_has_six_levels() {
         let walk = walked(folder.path(), &options(links, probe));
         assert_eq!(walk.found.len(), 6);
         let last = format!("{}/SKILL.md", walk.found.last().unwrap().path);
-        assert_eq!(walk.problems, [about(&last, Trouble::TooDeep)]);
+        assert_eq!(walk.problems, [about(&last, WalkTrouble::TooDeep)]);
     }
 }
 
@@ -330,19 +330,19 @@ fn links_out_of_a_contained_root_are_not_followed() {
     std::fs::create_dir(inside("c/x")).unwrap();
     symlink(outside.path().join("x/SKILL.md"), inside("c/x/SKILL.md")).unwrap();
     symlink("nowhere", inside("d/x")).unwrap();
-    let broken = Trouble::BrokenLink("nowhere".into());
-    for probe in [Probe::Stat, Probe::Open] {
-        let walk = walked(root, &options(Links::Contain, probe));
+    let broken = WalkTrouble::BrokenLink("nowhere".into());
+    for probe in [ProbeOrder::Stat, ProbeOrder::Open] {
+        let walk = walked(root, &options(LinkRule::Contain, probe));
         assert_eq!(paths(&walk), ["a", "b", "c", "d"]);
         let at: Vec<&str> = walk.problems.iter().map(|p| p.path.as_str()).collect();
         assert_eq!(at, ["a/skills/x", "b/skills", "c/x/SKILL.md", "d/x"]);
         let escapes = walk
             .problems
             .iter()
-            .filter(|p| matches!(p.trouble, Trouble::Escape(..)));
+            .filter(|p| matches!(p.trouble, WalkTrouble::Escape(..)));
         assert_eq!(escapes.count(), 3);
 
-        let walk = walked(root, &options(Links::Follow, probe));
+        let walk = walked(root, &options(LinkRule::Follow, probe));
         assert_eq!(
             paths(&walk),
             ["a", "a/skills/x", "b", "b/skills/x", "c", "c/x", "d"]
@@ -369,10 +369,10 @@ fn children_count_as_candidates_after_those_that_nobody_declared() {
     ] {
         let limited = WalkOptions {
             max_candidates: limit,
-            ..options(Links::Follow, Probe::Stat)
+            ..options(LinkRule::Follow, ProbeOrder::Stat)
         };
         let walk = walked(folder.path(), &limited);
-        let is_read = |found: &&Found<String>| matches!(found.content, Content::Item(_));
+        let is_read = |found: &&WalkedFile<String>| matches!(found.content, WalkedContent::Item(_));
         let was_read: Vec<&str> = walk
             .found
             .iter()
@@ -389,7 +389,7 @@ type Change = fn(&Path);
 
 #[test]
 fn a_tree_that_is_met_again_is_unchanged_and_any_change_is_seen() {
-    let options = options(Links::Follow, Probe::Stat);
+    let options = options(LinkRule::Follow, ProbeOrder::Stat);
     let changes: [(&str, Change, &[&str]); 6] = [
         ("nothing", |_| {}, &[]),
         (

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use grove_fs::Stamp;
 use grove_fs::probe_walk::{
-    Content, Layout, Links, Probe, RootFolder, Trouble, Visitor, Walk, WalkOptions, walk,
+    AcceptedLayouts, LinkRule, ProbeOrder, RootFolder, Visitor, WalkOptions, WalkResult,
+    WalkTrouble, WalkedContent, walk,
 };
 
 struct Reader;
@@ -36,11 +37,11 @@ impl Visitor for KnowsAll {
     }
 }
 
-pub(crate) fn options(links: Links, probe: Probe) -> WalkOptions {
+pub(crate) fn options(links: LinkRule, probe: ProbeOrder) -> WalkOptions {
     WalkOptions {
         links,
         probe,
-        layout: Layout::ALL,
+        layout: AcceptedLayouts::ALL,
         only: None,
         max_candidates: usize::MAX,
         max_bytes: 256_000,
@@ -51,14 +52,14 @@ pub(crate) fn options(links: Links, probe: Probe) -> WalkOptions {
     }
 }
 
-pub(crate) const ALL_MODES: [(Links, Probe); 4] = [
-    (Links::Follow, Probe::Stat),
-    (Links::Follow, Probe::Open),
-    (Links::Contain, Probe::Stat),
-    (Links::Contain, Probe::Open),
+pub(crate) const ALL_MODES: [(LinkRule, ProbeOrder); 4] = [
+    (LinkRule::Follow, ProbeOrder::Stat),
+    (LinkRule::Follow, ProbeOrder::Open),
+    (LinkRule::Contain, ProbeOrder::Stat),
+    (LinkRule::Contain, ProbeOrder::Open),
 ];
 
-fn walked(root: &Path, options: &WalkOptions) -> Walk<String> {
+fn walked(root: &Path, options: &WalkOptions) -> WalkResult<String> {
     walk(
         &RootFolder {
             base: None,
@@ -76,7 +77,7 @@ fn put(root: &Path, path: &str, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-fn paths(walk: &Walk<String>) -> Vec<&str> {
+fn paths(walk: &WalkResult<String>) -> Vec<&str> {
     walk.found.iter().map(|found| &*found.path).collect()
 }
 
@@ -105,15 +106,15 @@ fn all_layouts_are_found_and_anchors_hold() {
         );
         assert_eq!(walk.problems, []);
         assert!(walk.found.iter().all(
-            |found| matches!(&found.content, Content::Item(text) if text.starts_with(&*found.path))
+            |found| matches!(&found.content, WalkedContent::Item(text) if text.starts_with(&*found.path))
         ));
     }
     let no_stop = WalkOptions {
-        layout: Layout {
+        layout: AcceptedLayouts {
             stop_at_skill: false,
-            ..Layout::ALL
+            ..AcceptedLayouts::ALL
         },
-        ..options(Links::Follow, Probe::Stat)
+        ..options(LinkRule::Follow, ProbeOrder::Stat)
     };
     assert_eq!(
         paths(&walked(root, &no_stop)),
@@ -160,12 +161,12 @@ fn the_bill_of_a_cold_and_a_warm_walk() {
             "the root and the groups, no skill folder"
         );
     }
-    for links in [Links::Follow, Links::Contain] {
+    for links in [LinkRule::Follow, LinkRule::Contain] {
         let root = RootFolder {
             base: None,
             path: folder.path().to_path_buf(),
         };
-        let warm = walk(&root, &options(links, Probe::Stat), &KnowsAll).unwrap();
+        let warm = walk(&root, &options(links, ProbeOrder::Stat), &KnowsAll).unwrap();
         assert_eq!(
             (
                 warm.counts.file_opens,
@@ -176,9 +177,9 @@ fn the_bill_of_a_cold_and_a_warm_walk() {
         );
         assert_eq!(warm.counts.stats, 510, "one look a child");
         assert!(
-            warm.found
-                .iter()
-                .all(|found| matches!(&found.content, Content::Item(text) if text == "known"))
+            warm.found.iter().all(
+                |found| matches!(&found.content, WalkedContent::Item(text) if text == "known")
+            )
         );
     }
 }
@@ -200,10 +201,10 @@ fn the_candidate_limit_names_the_rest_in_order() {
         let read = walk
             .found
             .iter()
-            .filter(|found| matches!(found.content, Content::Item(_)))
+            .filter(|found| matches!(found.content, WalkedContent::Item(_)))
             .count();
         assert_eq!(read, 5);
-        if probe == Probe::Stat {
+        if probe == ProbeOrder::Stat {
             assert_eq!(
                 walk.counts.file_reads, 5,
                 "what is beyond the limit is not read"
@@ -217,7 +218,7 @@ fn depth_and_folder_limits_are_reported_and_repeatable() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "1/2/3/4/5/6/deep/SKILL.md", "x");
     put(folder.path(), "1/2/3/4/5/6/7/deeper/SKILL.md", "x");
-    let walk = walked(folder.path(), &options(Links::Follow, Probe::Stat));
+    let walk = walked(folder.path(), &options(LinkRule::Follow, ProbeOrder::Stat));
     assert_eq!(paths(&walk), ["1/2/3/4/5/6/deep"]);
     assert_eq!(walk.limits.depth, ["1/2/3/4/5/6/7"]);
 
@@ -228,7 +229,7 @@ fn depth_and_folder_limits_are_reported_and_repeatable() {
     put(wide.path(), "zz/SKILL.md", "x");
     let limited = WalkOptions {
         max_folders: 100,
-        ..options(Links::Follow, Probe::Stat)
+        ..options(LinkRule::Follow, ProbeOrder::Stat)
     };
     let first = walked(wide.path(), &limited);
     assert_eq!(
@@ -267,29 +268,29 @@ fn links_are_followed_or_contained_and_never_silent() {
     symlink("good", root.join("inside")).unwrap();
     symlink("nowhere", root.join("broken")).unwrap();
 
-    for probe in [Probe::Stat, Probe::Open] {
-        let followed = walked(root, &options(Links::Follow, probe));
+    for probe in [ProbeOrder::Stat, ProbeOrder::Open] {
+        let followed = walked(root, &options(LinkRule::Follow, probe));
         assert_eq!(
             paths(&followed),
             ["evil", "filelink", "good", "grouplink/x", "inside", "plain"]
         );
         assert_eq!(followed.problems.len(), 1, "{:?}", followed.problems);
         assert!(
-            matches!(&followed.problems[0].trouble, Trouble::BrokenLink(target) if target == Path::new("nowhere"))
+            matches!(&followed.problems[0].trouble, WalkTrouble::BrokenLink(target) if target == Path::new("nowhere"))
         );
 
-        let contained = walked(root, &options(Links::Contain, probe));
+        let contained = walked(root, &options(LinkRule::Contain, probe));
         assert_eq!(paths(&contained), ["good", "inside"], "{probe:?}");
         let refused: Vec<_> = contained
             .problems
             .iter()
             .map(|p| (p.path.as_str(), &p.trouble))
             .collect();
-        let escape = |target: &Path| Trouble::Escape(target.to_path_buf());
+        let escape = |target: &Path| WalkTrouble::Escape(target.to_path_buf());
         assert_eq!(
             refused,
             [
-                ("broken", &Trouble::BrokenLink("nowhere".into())),
+                ("broken", &WalkTrouble::BrokenLink("nowhere".into())),
                 ("evil", &escape(&outside.join("evil"))),
                 ("filelink/SKILL.md", &escape(&outside.join("evil/SKILL.md"))),
                 ("grouplink", &escape(Path::new("../outside/group"))),
@@ -310,7 +311,14 @@ fn a_contained_root_cannot_itself_lead_out_of_its_base() {
         base: Some(folder.path().join("project")),
         path: folder.path().join("project/skills"),
     };
-    assert!(walk(&root, &options(Links::Contain, Probe::Open), &Reader).is_err());
+    assert!(
+        walk(
+            &root,
+            &options(LinkRule::Contain, ProbeOrder::Open),
+            &Reader
+        )
+        .is_err()
+    );
 }
 
 #[test]
@@ -326,7 +334,11 @@ fn loops_end_by_identity_and_the_result_is_repeatable() {
         let first = walked(root, &options(links, probe));
         assert_eq!(paths(&first), ["g/x", "h/y"], "{links:?} {probe:?}");
         assert!(
-            first.problems.iter().all(|p| p.trouble == Trouble::Loop) && first.problems.len() == 3,
+            first
+                .problems
+                .iter()
+                .all(|p| p.trouble == WalkTrouble::Loop)
+                && first.problems.len() == 3,
             "{:?}",
             first.problems
         );
@@ -358,8 +370,8 @@ fn what_is_no_file_is_refused_without_waiting() {
         root.join("sys/SKILL.md"),
     )
     .unwrap();
-    for probe in [Probe::Stat, Probe::Open] {
-        let walk = walked(root, &options(Links::Follow, probe));
+    for probe in [ProbeOrder::Stat, ProbeOrder::Open] {
+        let walk = walked(root, &options(LinkRule::Follow, probe));
         let outcome = |name: &str| {
             walk.found
                 .iter()
@@ -368,27 +380,27 @@ fn what_is_no_file_is_refused_without_waiting() {
         };
         assert!(matches!(
             outcome("dir"),
-            Some(Content::Refused(Trouble::NotRegular))
+            Some(WalkedContent::Refused(WalkTrouble::NotRegular))
         ));
         assert!(matches!(
             outcome("pipe"),
-            Some(Content::Refused(Trouble::NotRegular))
+            Some(WalkedContent::Refused(WalkTrouble::NotRegular))
         ));
         assert!(matches!(
             outcome("sock"),
-            Some(Content::Refused(Trouble::NotRegular))
+            Some(WalkedContent::Refused(WalkTrouble::NotRegular))
         ));
         assert!(matches!(
             outcome("proc"),
-            Some(Content::Refused(Trouble::Pseudo))
+            Some(WalkedContent::Refused(WalkTrouble::Pseudo))
         ));
-        assert!(!matches!(outcome("sys"), Some(Content::Item(_))));
+        assert!(!matches!(outcome("sys"), Some(WalkedContent::Item(_))));
         assert!(matches!(
             outcome("big"),
-            Some(Content::Refused(Trouble::TooLarge(256_001)))
+            Some(WalkedContent::Refused(WalkTrouble::TooLarge(256_001)))
         ));
         assert!(
-            matches!(outcome("edge"), Some(Content::Item(_))),
+            matches!(outcome("edge"), Some(WalkedContent::Item(_))),
             "the limit is inclusive"
         );
         assert_eq!(
@@ -412,19 +424,19 @@ fn names_that_cannot_be_shown_are_named_and_not_read() {
         std::fs::write(path.join("SKILL.md"), "x").unwrap();
     }
     put(folder.path(), "good/skill.md", "x");
-    let walk = walked(folder.path(), &options(Links::Follow, Probe::Open));
+    let walk = walked(folder.path(), &options(LinkRule::Follow, ProbeOrder::Open));
     assert_eq!(paths(&walk), Vec::<&str>::new());
     assert_eq!(
         walk.problems
             .iter()
-            .filter(|p| p.trouble == Trouble::UnprintableName)
+            .filter(|p| p.trouble == WalkTrouble::UnprintableName)
             .count(),
         3
     );
     assert!(
         walk.problems
             .iter()
-            .any(|p| matches!(&p.trouble, Trouble::WrongCase(name) if name == "skill.md"))
+            .any(|p| matches!(&p.trouble, WalkTrouble::WrongCase(name) if name == "skill.md"))
     );
 }
 
@@ -445,10 +457,13 @@ fn the_result_does_not_depend_on_the_order_of_creation() {
             put(folder.path(), name, "x");
         }
         results.push(
-            paths(&walked(folder.path(), &options(Links::Follow, Probe::Stat)))
-                .iter()
-                .map(|p| (*p).to_owned())
-                .collect::<Vec<_>>(),
+            paths(&walked(
+                folder.path(),
+                &options(LinkRule::Follow, ProbeOrder::Stat),
+            ))
+            .iter()
+            .map(|p| (*p).to_owned())
+            .collect::<Vec<_>>(),
         );
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use grove_fs::watch::inotify::Inotify;
 use grove_fs::watch::polling::Polling;
-use grove_fs::watch::{Bell, Change, Interest, Notify, Sighting, Wanted, WhyNot};
+use grove_fs::watch::{
+    Bell, ChangeKind, ChangeWatcher, FolderInterest, GapReason, WatchEvent, WatchedFolders,
+};
 
 /// Far more than the kernel takes to tell, also on a busy machine.
 const PLENTY: Duration = Duration::from_secs(20);
@@ -32,17 +34,17 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    fn wanted(&self, folders: &[&str]) -> Wanted {
-        let mut wanted = Wanted::default();
+    fn wanted(&self, folders: &[&str]) -> WatchedFolders {
+        let mut wanted = WatchedFolders::default();
         for folder in folders {
-            wanted.add(&self.path(folder), &Interest::Everything);
+            wanted.add(&self.path(folder), &FolderInterest::Everything);
         }
         wanted
     }
 
     /// Everything until a change is seen at a path.
-    fn until(&mut self, path: &str, change: Change) -> Vec<Sighting> {
-        let last = Sighting {
+    fn until(&mut self, path: &str, change: ChangeKind) -> Vec<WatchEvent> {
+        let last = WatchEvent {
             path: self.path(path),
             change,
         };
@@ -69,7 +71,7 @@ fn only_what_is_of_interest_is_told() {
     let mut wanted = bench.wanted(&["all"]);
     wanted.add(
         &bench.path("some"),
-        &Interest::in_name(OsStr::new("SKILL.md")),
+        &FolderInterest::in_name(OsStr::new("SKILL.md")),
     );
     let coverage = bench.inotify.watch(&wanted);
     assert_eq!((coverage.added, coverage.gaps), (2, vec![]));
@@ -78,17 +80,17 @@ fn only_what_is_of_interest_is_told() {
     }
     write(&bench.path("some/new"));
     std::fs::rename(bench.path("some/new"), bench.path("some/SKILL.md")).unwrap();
-    let seen = bench.until("some/SKILL.md", Change::Appeared);
-    let at = |path: &str, change| Sighting {
+    let seen = bench.until("some/SKILL.md", ChangeKind::Appeared);
+    let at = |path: &str, change| WatchEvent {
         path: bench.path(path),
         change,
     };
     assert_eq!(
         seen,
         [
-            at("all/a", Change::Appeared),
-            at("all/a", Change::Written),
-            at("some/SKILL.md", Change::Appeared),
+            at("all/a", ChangeKind::Appeared),
+            at("all/a", ChangeKind::Written),
+            at("some/SKILL.md", ChangeKind::Appeared),
         ]
     );
     assert_eq!(bench.inotify.watch(&wanted).added, 0, "all are watched");
@@ -103,13 +105,13 @@ fn a_folder_in_the_place_of_a_moved_one_is_watched() {
     bench.inotify.watch(&wanted);
     std::fs::rename(bench.path("top/group"), bench.path("elsewhere")).unwrap();
     std::fs::create_dir_all(bench.path("top/group/skill")).unwrap();
-    bench.until("top/group", Change::Appeared);
+    bench.until("top/group", ChangeKind::Appeared);
     assert!(!bench.inotify.is_whole());
     assert_eq!(bench.inotify.watch(&wanted).added, 2);
     write(&bench.path("elsewhere/skill/old"));
     write(&bench.path("top/group/skill/new"));
-    let seen = bench.until("top/group/skill/new", Change::Written);
-    let is_old = |sighting: &Sighting| sighting.path.ends_with("old");
+    let seen = bench.until("top/group/skill/new", ChangeKind::Written);
+    let is_old = |sighting: &WatchEvent| sighting.path.ends_with("old");
     assert!(!seen.iter().any(is_old), "{seen:?}");
 }
 
@@ -124,12 +126,12 @@ fn two_folders_that_change_places_are_both_watched() {
     for (from, to) in [("a", "c"), ("b", "a"), ("c", "b")] {
         std::fs::rename(bench.path(from), bench.path(to)).unwrap();
     }
-    bench.until("b", Change::Gone);
+    bench.until("b", ChangeKind::Gone);
     while !bench.inotify.wait(Duration::ZERO).is_empty() {}
     bench.inotify.watch(&wanted);
     write(&bench.path("a/in-a"));
     write(&bench.path("b/in-b"));
-    bench.until("b/in-b", Change::Written);
+    bench.until("b/in-b", ChangeKind::Written);
 }
 
 #[test]
@@ -140,35 +142,35 @@ fn two_paths_to_one_folder_tell_of_both() {
     let wanted = bench.wanted(&["link", "real"]);
     assert_eq!(bench.inotify.watch(&wanted).added, 2);
     write(&bench.path("real/x"));
-    let seen = bench.until("real/x", Change::Written);
+    let seen = bench.until("real/x", ChangeKind::Written);
     assert!(
         seen.iter().any(|s| s.path == bench.path("link/x")),
         "{seen:?}"
     );
     bench.inotify.watch(&bench.wanted(&["real"]));
     write(&bench.path("real/y"));
-    let seen = bench.until("real/y", Change::Written);
+    let seen = bench.until("real/y", ChangeKind::Written);
     assert!(!seen.iter().any(|s| s.path == bench.path("link/y")));
 }
 
 #[test]
 fn what_is_not_there_yet_is_watched_when_it_comes() {
     let mut bench = Bench::new(100);
-    let mut wanted = Wanted::default();
+    let mut wanted = WatchedFolders::default();
     wanted.add_way_to(&bench.path("a/b/c"));
-    wanted.add(&bench.path("a/b/c"), &Interest::Everything);
+    wanted.add(&bench.path("a/b/c"), &FolderInterest::Everything);
     bench.inotify.watch(&wanted);
     assert!(bench.inotify.is_whole(), "nothing was lost");
     for (made, path) in [("a", "a"), ("a/b", "a/b"), ("a/b/c", "a/b/c")] {
         std::fs::create_dir(bench.path(made)).unwrap();
-        bench.until(path, Change::Appeared);
+        bench.until(path, ChangeKind::Appeared);
         assert!(!bench.inotify.is_whole(), "{made} has to be watched now");
         assert_eq!(bench.inotify.watch(&wanted).added, 1);
     }
     write(&bench.path("a/b/c/SKILL.md"));
-    bench.until("a/b/c/SKILL.md", Change::Written);
+    bench.until("a/b/c/SKILL.md", ChangeKind::Written);
     std::fs::remove_dir_all(bench.path("a")).unwrap();
-    bench.until("a", Change::Gone);
+    bench.until("a", ChangeKind::Gone);
     assert!(!bench.inotify.is_whole());
 }
 
@@ -185,7 +187,7 @@ fn when_watches_run_out_it_is_said_how_many_folders_go_without() {
     };
     assert_eq!(
         (&gap.why, gap.folders, &gap.first),
-        (&WhyNot::OutOfWatches, 2, &bench.path("c"))
+        (&GapReason::OutOfWatches, 2, &bench.path("c"))
     );
     let coverage = bench.inotify.watch(&bench.wanted(&["c", "d"]));
     assert_eq!((coverage.added, coverage.gaps), (2, vec![]));
@@ -211,7 +213,7 @@ fn an_overflow_is_told_and_everything_is_watched_anew() {
         }
         overflows += seen
             .iter()
-            .filter(|sighting| sighting.change == Change::Overflow)
+            .filter(|sighting| sighting.change == ChangeKind::Overflow)
             .count();
     }
     assert_eq!(overflows, 1);
@@ -219,14 +221,14 @@ fn an_overflow_is_told_and_everything_is_watched_anew() {
     assert_eq!(bench.inotify.watch(&wanted).added, 1);
     assert!(bench.inotify.is_whole());
     write(&bench.path("a/0"));
-    bench.until("a/0", Change::Written);
+    bench.until("a/0", ChangeKind::Written);
 }
 
 #[test]
 fn a_bell_ends_every_wait() {
     let mut bench = Bench::new(1);
     let mut polling = Polling::new(Arc::clone(&bench.bell));
-    let watchers: [&mut dyn Notify; 2] = [&mut bench.inotify, &mut polling];
+    let watchers: [&mut dyn ChangeWatcher; 2] = [&mut bench.inotify, &mut polling];
     for watcher in watchers {
         bench.bell.ring();
         bench.bell.ring();

@@ -4,35 +4,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::prefix;
-use crate::request::{Block, ModelRequest, Role};
-use crate::wire::Api;
+use crate::request::{MessageBlock, ModelRequest, Role};
+use crate::wire::ModelApi;
 
-/// The bytes of a text that are shown beside another.
 const SHOWN: usize = 60;
 
-/// The parts of a request that are compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Conversation {
+pub(super) struct ComparedConversation {
     /// The interface by which an agent program asked; none for a request of Grove's own.
-    passed_on: Option<Api>,
+    api: Option<ModelApi>,
     /// The system text and the first message.
     told: [String; 2],
     /// The words and calls of the model in earlier turns.
-    turns: Vec<Turn>,
+    turns: Vec<ComparedTurn>,
     /// The answers to the model: the results of its calls, and words after the first message.
-    results: Vec<ToldLater>,
+    results: Vec<LaterInput>,
 }
 
 /// The words and calls of a model in one answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct ComparedTurn {
     pub(super) text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) calls: Vec<(String, Value)>,
 }
 
-impl Turn {
-    /// Takes more of the same turn.
+impl ComparedTurn {
     pub(super) fn extend(&mut self, more: Self) {
         self.text.push_str(&more.text);
         self.calls.extend(more.calls);
@@ -40,18 +37,18 @@ impl Turn {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct ToldLater {
+struct LaterInput {
     /// The words for it in a difference: `the result of read`, `a later message`.
     what: String,
     content: String,
     is_error: bool,
 }
 
-impl Conversation {
+impl ComparedConversation {
     /// Returns the conversation of a request with sorted keys and placeholders.
     pub(super) fn of(request: &ModelRequest) -> Self {
         let mut conversation = Self {
-            passed_on: None,
+            api: None,
             told: [request.system.clone(), String::new()],
             turns: Vec::new(),
             results: Vec::new(),
@@ -59,11 +56,11 @@ impl Conversation {
         let mut names: Vec<(&str, &str)> = Vec::new();
         for (position, message) in request.messages.iter().enumerate() {
             if message.role == Role::Assistant {
-                let mut turn = Turn::default();
+                let mut turn = ComparedTurn::default();
                 for block in &message.content {
                     match block {
-                        Block::Text { text } => turn.text.push_str(text),
-                        Block::ToolUse { id, name, input } => {
+                        MessageBlock::Text { text } => turn.text.push_str(text),
+                        MessageBlock::ToolUse { id, name, input } => {
                             names.push((id, name));
                             turn.calls.push((name.clone(), input.clone()));
                         }
@@ -75,20 +72,22 @@ impl Conversation {
             }
             for block in &message.content {
                 match block {
-                    Block::Text { text } if position == 0 => conversation.told[1].push_str(text),
-                    Block::Text { text } => conversation.results.push(ToldLater {
+                    MessageBlock::Text { text } if position == 0 => {
+                        conversation.told[1].push_str(text)
+                    }
+                    MessageBlock::Text { text } => conversation.results.push(LaterInput {
                         what: "a later message".to_owned(),
                         content: text.clone(),
                         is_error: false,
                     }),
-                    Block::ToolResult {
+                    MessageBlock::ToolResult {
                         id,
                         content,
                         is_error,
                     } => {
                         let name = names.iter().rfind(|(known, _)| known == id);
                         let name = name.map_or("an unknown call", |(_, name)| name);
-                        conversation.results.push(ToldLater {
+                        conversation.results.push(LaterInput {
                             what: format!("the result of `{name}`"),
                             content: content.clone(),
                             is_error: *is_error,
@@ -102,9 +101,9 @@ impl Conversation {
     }
 
     /// Returns the conversation of a request that an agent program made.
-    pub(super) fn passed_on(api: Api, told: [String; 2], turns: Vec<Turn>) -> Self {
+    pub(super) fn passed_on(api: ModelApi, told: [String; 2], turns: Vec<ComparedTurn>) -> Self {
         Self {
-            passed_on: Some(api),
+            api: Some(api),
             told,
             turns,
             results: Vec::new(),
@@ -113,7 +112,7 @@ impl Conversation {
 
     /// Returns true if an answer to one is an answer to the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let is_alike = self.passed_on == other.passed_on;
+        let is_alike = self.api == other.api;
         is_alike && self.told == other.told && self.turns == other.turns
     }
 
@@ -126,14 +125,13 @@ impl Conversation {
             .filter(|(a, b)| a == b)
             .count();
         let turns = self.turns.iter().zip(&other.turns);
-        let is_alike = self.passed_on == other.passed_on;
+        let is_alike = self.api == other.api;
         (is_alike, told, turns.take_while(|(a, b)| a == b).count())
     }
 
-    /// Returns the first difference of a conversation from the recorded one.
     pub(super) fn difference(&self, recorded: &Self) -> String {
-        if self.passed_on != recorded.passed_on {
-            return "nobody asked by this interface".to_owned();
+        if self.api != recorded.api {
+            return "no request of this interface was recorded".to_owned();
         }
         let names = ["the system text", "the first message"];
         for ((name, now), then) in names.iter().zip(&self.told).zip(&recorded.told) {
@@ -159,7 +157,6 @@ impl Conversation {
         format!("it comes after {now} turns of the model, and the recorded one after {then}")
     }
 
-    /// Returns the differences of all results and later messages from the recorded ones.
     pub(super) fn differing_results(&self, recorded: &Self) -> Vec<String> {
         let mut differences: Vec<String> = self
             .results
@@ -184,7 +181,7 @@ impl Conversation {
     }
 }
 
-fn outcome(result: &ToldLater) -> String {
+fn outcome(result: &LaterInput) -> String {
     let word = if result.is_error { "failed" } else { "done" };
     format!("{word}: {}", result.content)
 }
@@ -232,8 +229,8 @@ mod tests {
     use crate::request::Message;
     use serde_json::json;
 
-    fn call(name: &str, input: Value) -> Block {
-        Block::ToolUse {
+    fn call(name: &str, input: Value) -> MessageBlock {
+        MessageBlock::ToolUse {
             id: "t1".to_owned(),
             name: name.to_owned(),
             input,
@@ -241,7 +238,7 @@ mod tests {
     }
 
     fn result(content: &str, is_error: bool) -> Message {
-        let block = Block::ToolResult {
+        let block = MessageBlock::ToolResult {
             id: "t1".to_owned(),
             content: content.to_owned(),
             is_error,
@@ -259,11 +256,11 @@ mod tests {
             messages: vec![
                 Message::user("Count the files."),
                 Message::assistant(vec![
-                    Block::Thinking {
+                    MessageBlock::Thinking {
                         text: "hm".to_owned(),
                         signature: None,
                     },
-                    Block::text("I look."),
+                    MessageBlock::text("I look."),
                     call("ls", json!({"path": "."})),
                 ]),
                 result("a\nb", false),
@@ -302,7 +299,7 @@ mod tests {
             ),
             (
                 "a message more",
-                |it| it.messages[2].content.push(Block::text("Hurry.")),
+                |it| it.messages[2].content.push(MessageBlock::text("Hurry.")),
                 true,
                 "the model was answered 2 times, and in the recording 1 times",
             ),
@@ -320,7 +317,7 @@ mod tests {
             ),
             (
                 "other words",
-                |it| it.messages[1].content[1] = Block::text("I see."),
+                |it| it.messages[1].content[1] = MessageBlock::text("I see."),
                 false,
                 "what the model said in turn 1 differs",
             ),
@@ -337,11 +334,11 @@ mod tests {
                 "it comes after 0 turns of the model, and the recorded one after 1",
             ),
         ];
-        let recorded = Conversation::of(&base());
+        let recorded = ComparedConversation::of(&base());
         for (what, change, is_same, said) in table {
             let mut request = base();
             change(&mut request);
-            let now = Conversation::of(&request);
+            let now = ComparedConversation::of(&request);
             assert_eq!(now.is_same(&recorded), is_same, "{what}");
             let differences = if is_same {
                 now.differing_results(&recorded).join("; ")

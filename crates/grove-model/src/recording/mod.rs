@@ -5,14 +5,14 @@
 //! differ from one machine to the next, and a difference gives a warning.
 
 mod compare;
-mod passed_on;
-mod places;
+mod placeholders;
 mod player;
+mod program_exchange;
 mod recorder;
 
-pub use places::Places;
-pub use player::{Player, Tape};
-pub(crate) use recorder::{PassingAnswer, PassingRecord};
+pub use placeholders::RecordingPlaceholders;
+pub use player::{RecordingPlayer, SharedRecording};
+pub(crate) use recorder::{ProgramAnswerRecorder, ProgramRecorder};
 pub use recorder::{Recorder, RecordingSink};
 
 use serde::{Deserialize, Serialize};
@@ -22,63 +22,46 @@ use crate::answer::ModelAnswer;
 use crate::error::ModelError;
 use crate::request::{ModelRequest, canonical};
 
-/// The format that the first line of a recording names.
 const FORMAT: &str = "grove.recording/1";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Heading {
+struct RecordingHeading {
     recording: String,
 }
 
 fn heading() -> Value {
-    canonical(&Heading {
+    canonical(&RecordingHeading {
         recording: FORMAT.to_owned(),
     })
 }
 
-/// One line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
-struct Exchange {
+struct RecordedExchange {
     request: ModelRequest,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ExchangeOutcome,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Outcome {
+enum ExchangeOutcome {
     Answer(ModelAnswer),
     Error(ModelError),
 }
 
-/// The reason for which a recording has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReplayError {
-    /// A line of the recording cannot be read.
     #[error("line {line} of the recording cannot be read: {reason}")]
     Damaged {
         /// The number of the line, counted from one.
         line: usize,
-        /// The fault of the line.
         reason: String,
     },
-    /// The recording has no such request.
     #[error("the recording has no such request: {difference}")]
-    NotRecorded {
-        /// The difference from the most similar request.
-        difference: String,
-    },
-    /// The request came more often than it was recorded.
+    NotRecorded { difference: String },
     #[error("the recording has {times} such requests, and this is one more")]
-    UsedUp {
-        /// The number of times that it was recorded.
-        times: usize,
-    },
-    /// The result of a tool differs, and the recording is played strictly.
+    UsedUp { times: usize },
     #[error("{difference}")]
-    ResultDiffers {
-        /// The difference from the recorded result.
-        difference: String,
-    },
+    ResultDiffers { difference: String },
 }

@@ -9,66 +9,68 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::compare::Conversation;
-use super::passed_on::{PassedAnswer, PassedOn};
-use super::{Exchange, FORMAT, Heading, Outcome, Places, ReplayError, heading};
+use super::compare::ComparedConversation;
+use super::program_exchange::{ProgramAnswer, ProgramExchange};
+use super::{
+    ExchangeOutcome, FORMAT, RecordedExchange, RecordingHeading, RecordingPlaceholders,
+    ReplayError, heading,
+};
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::{ModelError, bounded_line};
-use crate::request::{Block, ModelRequest, as_json};
-use crate::wire::Api;
+use crate::request::{MessageBlock, ModelRequest, as_json};
+use crate::wire::ModelApi;
 
 /// The longest line: an answer of the largest size with the request before it.
 const LONGEST_LINE: u64 = 256 << 20;
 
 /// A recording that all its players share: equal requests are answered in their order, whichever player asks.
 #[derive(Debug)]
-pub struct Tape {
-    exchanges: Vec<Recorded>,
+pub struct SharedRecording {
+    exchanges: Vec<PlayedExchange>,
     /// For each exchange, true if it was played.
     played: Mutex<Vec<bool>>,
     /// True if a different result of a tool is an error.
     is_strict: bool,
 }
 
-/// A player that answers one child from a recording.
 #[derive(Debug, Clone)]
-pub struct Player {
-    tape: Arc<Tape>,
-    places: Places,
+pub struct RecordingPlayer {
+    tape: Arc<SharedRecording>,
+    places: RecordingPlaceholders,
 }
 
 #[derive(Debug)]
-struct Recorded {
-    conversation: Conversation,
-    outcome: RecordedOutcome,
+struct PlayedExchange {
+    conversation: ComparedConversation,
+    outcome: PlayedOutcome,
 }
 
 #[derive(Debug, Clone)]
-enum RecordedOutcome {
-    Asked(Outcome),
-    PassedOn(PassedAnswer),
+enum PlayedOutcome {
+    Asked(ExchangeOutcome),
+    PassedOn(ProgramAnswer),
 }
 
-impl Recorded {
+impl PlayedExchange {
     fn read(line: &[u8]) -> serde_json::Result<Self> {
         let value: Value = serde_json::from_slice(line)?;
         if value.get("turns").is_some() {
-            let passed: PassedOn = serde_json::from_value(value)?;
+            let passed: ProgramExchange = serde_json::from_value(value)?;
             return Ok(Self {
                 conversation: passed.conversation(),
-                outcome: RecordedOutcome::PassedOn(passed.answer),
+                outcome: PlayedOutcome::PassedOn(passed.answer),
             });
         }
-        let exchange: Exchange = serde_json::from_value(value)?;
+        let exchange: RecordedExchange = serde_json::from_value(value)?;
         Ok(Self {
-            conversation: Conversation::of(&exchange.request),
-            outcome: RecordedOutcome::Asked(exchange.outcome),
+            conversation: ComparedConversation::of(&exchange.request),
+            outcome: PlayedOutcome::Asked(exchange.outcome),
         })
     }
 }
 
-impl Tape {
+impl SharedRecording {
     /// Reads a recording. A line that was cut, as by a crash, is left out; what was recorded after it counts.
     pub fn read(mut from: impl BufRead, is_strict: bool) -> Result<Self, ReplayError> {
         let mut exchanges = Vec::new();
@@ -87,7 +89,7 @@ impl Tape {
                 break;
             }
             if number == 1 {
-                let heading: Option<Heading> = serde_json::from_slice(&line).ok();
+                let heading: Option<RecordingHeading> = serde_json::from_slice(&line).ok();
                 match heading {
                     Some(heading) if heading.recording == FORMAT => continue,
                     Some(other) => {
@@ -100,7 +102,7 @@ impl Tape {
                 continue;
             }
             let is_cut = line.last() != Some(&b'\n');
-            match Recorded::read(&line) {
+            match PlayedExchange::read(&line) {
                 Ok(recorded) => exchanges.push(recorded),
                 Err(_) if is_cut && (length as u64) < LONGEST_LINE => break,
                 Err(error) => return Err(damaged(error.to_string())),
@@ -116,9 +118,9 @@ impl Tape {
     /// Returns the recorded answer, and the differences to warn of.
     fn play(
         &self,
-        conversation: &Conversation,
-    ) -> Result<(RecordedOutcome, Vec<String>), ReplayError> {
-        let same = |recorded: &Recorded| conversation.is_same(&recorded.conversation);
+        conversation: &ComparedConversation,
+    ) -> Result<(PlayedOutcome, Vec<String>), ReplayError> {
+        let same = |recorded: &PlayedExchange| conversation.is_same(&recorded.conversation);
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         let next = (0..self.exchanges.len()).find(|at| !played[*at] && same(&self.exchanges[*at]));
         let Some(next) = next else {
@@ -142,7 +144,7 @@ impl Tape {
         Ok((recorded.outcome.clone(), differences))
     }
 
-    fn not_recorded(&self, conversation: &Conversation) -> ReplayError {
+    fn not_recorded(&self, conversation: &ComparedConversation) -> ReplayError {
         let recorded = self.exchanges.iter().map(|recorded| &recorded.conversation);
         let nearest = recorded.max_by_key(|recorded| conversation.likeness(recorded));
         let difference = match nearest {
@@ -153,42 +155,41 @@ impl Tape {
     }
 }
 
-impl Player {
-    /// Returns a player for a child that works in these places.
-    pub const fn new(tape: Arc<Tape>, places: Places) -> Self {
+impl RecordingPlayer {
+    pub const fn new(tape: Arc<SharedRecording>, places: RecordingPlaceholders) -> Self {
         Self { tape, places }
     }
 
-    fn play(&self, request: &ModelRequest) -> Result<(Outcome, Vec<String>), ReplayError> {
+    fn play(&self, request: &ModelRequest) -> Result<(ExchangeOutcome, Vec<String>), ReplayError> {
         let hidden = changed(request, |value| {
             value.sort_all_objects();
             self.places.hide(value);
         });
-        match self.tape.play(&Conversation::of(&hidden))? {
-            (RecordedOutcome::Asked(outcome), differences) => {
+        match self.tape.play(&ComparedConversation::of(&hidden))? {
+            (PlayedOutcome::Asked(outcome), differences) => {
                 let shown = changed(&outcome, |value| self.places.show(value));
                 Ok((shown, differences))
             }
             // Conversations of the two kinds are never the same.
-            (RecordedOutcome::PassedOn(_), _) => Err(ReplayError::UsedUp { times: 0 }),
+            (PlayedOutcome::PassedOn(_), _) => Err(ReplayError::UsedUp { times: 0 }),
         }
     }
 
     /// Returns the answer to a program's request: status, content type and bytes.
     pub(crate) fn pass_on(
         &self,
-        api: Api,
+        api: ModelApi,
         body: &[u8],
         told: &[String; 2],
     ) -> Result<(StatusCode, &'static str, Vec<u8>), ReplayError> {
-        let asked = PassedOn::asked(api, body, told);
+        let asked = ProgramExchange::asked(api, body, told);
         let hidden = changed(&asked, |value| self.places.hide(value));
         match self.tape.play(&hidden.conversation())? {
-            (RecordedOutcome::PassedOn(answer), _) => {
+            (PlayedOutcome::PassedOn(answer), _) => {
                 let shown = changed(&answer, |value| self.places.show(value));
                 Ok((shown.status(), shown.content_type(), shown.bytes()))
             }
-            (RecordedOutcome::Asked(_), _) => Err(ReplayError::UsedUp { times: 0 }),
+            (PlayedOutcome::Asked(_), _) => Err(ReplayError::UsedUp { times: 0 }),
         }
     }
 }
@@ -201,7 +202,7 @@ fn changed<T: Serialize + DeserializeOwned + Clone>(of: &T, change: impl FnOnce(
     serde_json::from_value(value).unwrap_or_else(|_| of.clone())
 }
 
-impl ModelClient for Player {
+impl ModelClient for RecordingPlayer {
     fn ask<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -217,11 +218,11 @@ impl ModelClient for Player {
                 on_event(ModelEvent::Warning { message });
             }
             match outcome {
-                Outcome::Answer(answer) => {
+                ExchangeOutcome::Answer(answer) => {
                     tell(&answer, on_event);
                     Ok(answer)
                 }
-                Outcome::Error(error) => Err(error),
+                ExchangeOutcome::Error(error) => Err(error),
             }
         })
     }
@@ -237,14 +238,16 @@ fn is_begun_again(line: &[u8]) -> bool {
 fn tell(answer: &ModelAnswer, on_event: &mut OnEvent<'_>) {
     for (block, part) in (0..).zip(&answer.blocks) {
         match part.clone() {
-            Block::Text { text } => on_event(ModelEvent::TextDelta { block, text }),
-            Block::Thinking { text, .. } => on_event(ModelEvent::ThinkingDelta { block, text }),
-            Block::ToolUse { id, name, input } => {
+            MessageBlock::Text { text } => on_event(ModelEvent::TextDelta { block, text }),
+            MessageBlock::Thinking { text, .. } => {
+                on_event(ModelEvent::ThinkingDelta { block, text })
+            }
+            MessageBlock::ToolUse { id, name, input } => {
                 on_event(ModelEvent::ToolStart { block, id, name });
                 let part = input.to_string();
                 on_event(ModelEvent::ToolInputDelta { block, part });
             }
-            Block::ToolResult { .. } | Block::Other { .. } => {}
+            MessageBlock::ToolResult { .. } | MessageBlock::Other { .. } => {}
         }
     }
     let usage = answer.usage;

@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use super::passed_on::{PassedAnswer, PassedOn};
-use super::{Exchange, Outcome, Places, heading};
+use super::program_exchange::{ProgramAnswer, ProgramExchange};
+use super::{ExchangeOutcome, RecordedExchange, RecordingPlaceholders, heading};
 use crate::answer::ModelEvent;
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::ModelError;
-use crate::request::{Block, ModelRequest, canonical};
-use crate::wire::Api;
+use crate::request::{MessageBlock, ModelRequest, canonical};
+use crate::wire::ModelApi;
 
 /// The destination of a recording. A line is whole and ends with its line end; lines of several recorders do not mix.
 pub trait RecordingSink: Send + Sync {
-    /// Adds a line to the recording.
     fn append(&self, line: &str) -> io::Result<()>;
 }
 
@@ -40,12 +39,12 @@ impl<S: RecordingSink + ?Sized> RecordingSink for Arc<S> {
 pub struct Recorder<C, S> {
     inner: C,
     sink: S,
-    places: Places,
+    places: RecordingPlaceholders,
 }
 
 impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
     /// Begins a recording of the answers of `inner`, also behind one that is in the same file.
-    pub fn new(inner: C, sink: S, places: Places) -> io::Result<Self> {
+    pub fn new(inner: C, sink: S, places: RecordingPlaceholders) -> io::Result<Self> {
         sink.append(&format!("{}\n", heading()))?;
         Ok(Self {
             inner,
@@ -54,17 +53,17 @@ impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
         })
     }
 
-    fn record(&self, request: &ModelRequest, outcome: Outcome) -> io::Result<()> {
-        let exchange = Exchange {
+    fn record(&self, request: &ModelRequest, outcome: ExchangeOutcome) -> io::Result<()> {
+        let exchange = RecordedExchange {
             request: request.clone(),
             outcome,
         };
         let mut line = canonical(&exchange);
         // Arguments keep the order of the model's keys: a text that quotes them would differ if they were sorted.
-        if let Outcome::Answer(answer) = exchange.outcome {
+        if let ExchangeOutcome::Answer(answer) = exchange.outcome {
             for (at, block) in answer.blocks.into_iter().enumerate() {
                 let place = line.pointer_mut(&format!("/answer/blocks/{at}/input"));
-                if let (Some(place), Block::ToolUse { input, .. }) = (place, block) {
+                if let (Some(place), MessageBlock::ToolUse { input, .. }) = (place, block) {
                     *place = input;
                 }
             }
@@ -84,10 +83,10 @@ impl<C: ModelClient, S: RecordingSink> ModelClient for Recorder<C, S> {
         Box::pin(async move {
             let answer = self.inner.ask(request, on_event, cancel).await;
             let outcome = match &answer {
-                Ok(answer) => Outcome::Answer(answer.clone()),
+                Ok(answer) => ExchangeOutcome::Answer(answer.clone()),
                 // A cancelled request has no answer that could be played.
                 Err(ModelError::Cancelled) => return answer,
-                Err(error) => Outcome::Error(error.clone()),
+                Err(error) => ExchangeOutcome::Error(error.clone()),
             };
             if let Err(error) = self.record(request, outcome) {
                 // The answer is paid for: it is not thrown away because it could not be written down.
@@ -101,28 +100,36 @@ impl<C: ModelClient, S: RecordingSink> ModelClient for Recorder<C, S> {
 
 /// A recorder of an agent program's requests and answers.
 #[derive(Clone)]
-pub(crate) struct PassingRecord {
+pub(crate) struct ProgramRecorder {
     sink: Arc<dyn RecordingSink>,
-    places: Places,
+    places: RecordingPlaceholders,
 }
 
-impl fmt::Debug for PassingRecord {
+impl fmt::Debug for ProgramRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PassingRecord").finish_non_exhaustive()
     }
 }
 
-impl PassingRecord {
-    pub(crate) fn new(sink: Arc<dyn RecordingSink>, places: Places) -> io::Result<Self> {
+impl ProgramRecorder {
+    pub(crate) fn new(
+        sink: Arc<dyn RecordingSink>,
+        places: RecordingPlaceholders,
+    ) -> io::Result<Self> {
         sink.append(&format!("{}\n", heading()))?;
         Ok(Self { sink, places })
     }
 
     /// Begins the record of a request, whose answer is to come.
-    pub(crate) fn asked(&self, api: Api, body: &[u8], told: &[String; 2]) -> PassingAnswer {
-        PassingAnswer {
+    pub(crate) fn asked(
+        &self,
+        api: ModelApi,
+        body: &[u8],
+        told: &[String; 2],
+    ) -> ProgramAnswerRecorder {
+        ProgramAnswerRecorder {
             record: self.clone(),
-            asked: PassedOn::asked(api, body, told),
+            asked: ProgramExchange::asked(api, body, told),
             bytes: Vec::new(),
         }
     }
@@ -130,20 +137,20 @@ impl PassingRecord {
 
 /// An answer on its way to a program; one that is cut is not recorded.
 #[derive(Debug)]
-pub(crate) struct PassingAnswer {
-    record: PassingRecord,
-    asked: PassedOn,
+pub(crate) struct ProgramAnswerRecorder {
+    record: ProgramRecorder,
+    asked: ProgramExchange,
     bytes: Vec<u8>,
 }
 
-impl PassingAnswer {
+impl ProgramAnswerRecorder {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Records the answer; the program has it even if this fails.
     pub(crate) fn end(mut self, status: StatusCode, is_stream: bool) {
-        self.asked.answer = PassedAnswer::of(status, is_stream, &self.bytes);
+        self.asked.answer = ProgramAnswer::of(status, is_stream, &self.bytes);
         let mut line = canonical(&self.asked);
         self.record.places.hide(&mut line);
         let _ = self.record.sink.append(&format!("{line}\n"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grove_model::ModelClient as _;
 use grove_model::{
-    Block, Message, ModelError, ModelEvent, Network, Role, StopKind, Thinking, ToolChoice,
+    Message, MessageBlock, ModelError, ModelEvent, Network, Role, StopKind, Thinking, ToolChoice,
     ToolDefinition,
 };
 use grove_testkit::model_server::{
@@ -39,7 +39,7 @@ fn text_comes_in_pieces_and_as_a_whole() {
     let world = World::new(Script::replies([reply]));
     let (answer, events) = world.ask(&request("Look."));
     let answer = answer.unwrap();
-    assert_eq!(answer.blocks, [Block::text("All is well.")]);
+    assert_eq!(answer.blocks, [MessageBlock::text("All is well.")]);
     assert_eq!(
         (answer.model.as_str(), &answer.stop),
         ("fake-model", &StopKind::EndTurn)
@@ -201,7 +201,7 @@ fn calls_are_whole_and_go_back_as_they_came() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::ToolUse { name, input, .. } => Some((name.as_str(), input)),
+            MessageBlock::ToolUse { name, input, .. } => Some((name.as_str(), input)),
             _ => None,
         })
         .collect();
@@ -226,7 +226,7 @@ fn calls_are_whole_and_go_back_as_they_came() {
         .messages
         .push(Message::assistant(answer.blocks.clone()));
     let results = answer.blocks.iter().filter_map(|block| match block {
-        Block::ToolUse { id, .. } => Some(Block::ToolResult {
+        MessageBlock::ToolUse { id, .. } => Some(MessageBlock::ToolResult {
             id: id.clone(),
             content: "done".to_owned(),
             is_error: false,

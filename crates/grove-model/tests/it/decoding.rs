@@ -1,7 +1,8 @@
 //! Streams as bytes.
 
 use grove_model::{
-    AnswerDecoder, AnswerLimits, Api, Block, ModelAnswer, ModelError, ModelEvent, StopKind,
+    AnswerDecoder, AnswerLimits, MessageBlock, ModelAnswer, ModelApi, ModelError, ModelEvent,
+    StopKind,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{Format, ScriptedReply, ToolCall};
@@ -11,10 +12,10 @@ use serde_json::{Value, json};
 type Decoded = (Result<ModelAnswer, ModelError>, Vec<ModelEvent>);
 
 fn decode(portions: &[&[u8]]) -> Decoded {
-    decode_as(Api::Anthropic, portions)
+    decode_as(ModelApi::Anthropic, portions)
 }
 
-fn decode_as(api: Api, portions: &[&[u8]]) -> Decoded {
+fn decode_as(api: ModelApi, portions: &[&[u8]]) -> Decoded {
     let mut decoder = AnswerDecoder::new(api, AnswerLimits::default());
     let mut events = Vec::new();
     let mut on_event = |event| events.push(event);
@@ -51,10 +52,10 @@ fn replies() -> impl Strategy<Value = ScriptedReply> {
     })
 }
 
-const FORMATS: [(Format, Api); 3] = [
-    (Format::Anthropic, Api::Anthropic),
-    (Format::Responses, Api::OpenaiResponses),
-    (Format::Chat, Api::OpenaiChat),
+const FORMATS: [(Format, ModelApi); 3] = [
+    (Format::Anthropic, ModelApi::Anthropic),
+    (Format::Responses, ModelApi::OpenaiResponses),
+    (Format::Chat, ModelApi::OpenaiChat),
 ];
 
 proptest! {
@@ -83,12 +84,12 @@ proptest! {
         let answer = answer.unwrap();
         prop_assert_eq!(answer.text(), reply.text.unwrap_or_default());
         let thoughts = answer.blocks.iter().find_map(|block| match block {
-            Block::Thinking { text, .. } => Some(text.clone()),
+            MessageBlock::Thinking { text, .. } => Some(text.clone()),
             _ => None,
         });
         prop_assert_eq!(thoughts, reply.thinking);
         let calls = answer.blocks.iter().filter_map(|block| match block {
-            Block::ToolUse { name, input, .. } => Some((name.clone(), input.clone())),
+            MessageBlock::ToolUse { name, input, .. } => Some((name.clone(), input.clone())),
             _ => None,
         });
         let expected = reply.calls.into_iter().map(|call| (call.name, call.arguments));
@@ -123,14 +124,14 @@ fn what_is_not_known_is_kept_or_passed_over() {
     assert_eq!(
         answer.blocks,
         [
-            Block::Other {
+            MessageBlock::Other {
                 value: json!({ "type": "redacted_thinking", "data": "abc" })
             },
-            Block::Other {
+            MessageBlock::Other {
                 value: json!({ "type": "server_tool_use", "id": "s", "input": { "q": 1 } })
             },
-            Block::text("at once"),
-            Block::ToolUse {
+            MessageBlock::text("at once"),
+            MessageBlock::ToolUse {
                 id: "t".to_owned(),
                 name: "ls".to_owned(),
                 input: json!({})
@@ -152,7 +153,7 @@ fn a_call_whose_arguments_are_not_json_keeps_them_as_text() {
     let answer = decode(&[&bytes]).0.unwrap();
     assert_eq!(answer.stop, StopKind::MaxTokens);
     assert!(
-        matches!(&answer.blocks[0], Block::ToolUse { input, .. } if input == "{\"path\": \"/a")
+        matches!(&answer.blocks[0], MessageBlock::ToolUse { input, .. } if input == "{\"path\": \"/a")
     );
 }
 
@@ -167,7 +168,7 @@ fn arguments_that_nest_too_deep_for_a_journal_are_text() {
         ]);
         let answer = decode(&[&bytes]).0.unwrap();
         assert!(
-            matches!(&answer.blocks[0], Block::ToolUse { input, .. } if input.is_string() == is_text)
+            matches!(&answer.blocks[0], MessageBlock::ToolUse { input, .. } if input.is_string() == is_text)
         );
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use grove_model::{
-    AnswerLimits, AskSettings, Bound, Deadlines, MESSAGE_LIMIT, ModelError, ModelEvent, RetryPolicy,
+    AnswerBound, AnswerLimits, AskSettings, MESSAGE_LIMIT, ModelError, ModelEvent,
+    RequestDeadlines, RetryPolicy,
 };
 use grove_plan::{ModelFailure, Usage};
 use grove_testkit::model_server::{Delivery, Reply, Script, ScriptedError, ScriptedReply};
@@ -227,11 +228,11 @@ fn every_deadline_has_its_own_word() {
         ..Delivery::default()
     };
     let short = Duration::from_millis(150);
-    let usual = Deadlines::default();
+    let usual = RequestDeadlines::default();
     for (delivery, deadlines, word) in [
         (
             hang(0),
-            Deadlines {
+            RequestDeadlines {
                 first_byte: short,
                 ..usual
             },
@@ -239,7 +240,7 @@ fn every_deadline_has_its_own_word() {
         ),
         (
             hang(30),
-            Deadlines {
+            RequestDeadlines {
                 idle: short,
                 ..usual
             },
@@ -247,7 +248,7 @@ fn every_deadline_has_its_own_word() {
         ),
         (
             slow,
-            Deadlines {
+            RequestDeadlines {
                 whole: short,
                 ..usual
             },
@@ -312,7 +313,7 @@ fn an_answer_beyond_a_bound_is_refused_with_the_number() {
                 answer_bytes: 400,
                 ..usual
             },
-            Bound::Answer,
+            AnswerBound::Answer,
             400,
         ),
         (
@@ -321,7 +322,7 @@ fn an_answer_beyond_a_bound_is_refused_with_the_number() {
                 event_bytes: 300,
                 ..usual
             },
-            Bound::Event,
+            AnswerBound::Event,
             300,
         ),
         (
@@ -330,7 +331,7 @@ fn an_answer_beyond_a_bound_is_refused_with_the_number() {
                 stream_bytes: 900,
                 ..usual
             },
-            Bound::Stream,
+            AnswerBound::Stream,
             900,
         ),
         (
@@ -339,11 +340,16 @@ fn an_answer_beyond_a_bound_is_refused_with_the_number() {
                 tool_input_bytes: 400,
                 ..usual
             },
-            Bound::ToolInput,
+            AnswerBound::ToolInput,
             400,
         ),
-        (many, AnswerLimits { blocks: 3, ..usual }, Bound::Blocks, 3),
-        (head, usual, Bound::Head, 64 << 10),
+        (
+            many,
+            AnswerLimits { blocks: 3, ..usual },
+            AnswerBound::Blocks,
+            3,
+        ),
+        (head, usual, AnswerBound::Head, 64 << 10),
     ] {
         let world = World::with(
             always(reply),

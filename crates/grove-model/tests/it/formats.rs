@@ -1,8 +1,8 @@
 //! The same conversation in the formats of `OpenAI`'s.
 
 use grove_model::{
-    AnswerDecoder, AnswerLimits, Api, Block, Message, ModelAnswer, ModelError, ModelRequest, Role,
-    StopKind, Thinking, ToolChoice, ToolDefinition,
+    AnswerDecoder, AnswerLimits, Message, MessageBlock, ModelAnswer, ModelApi, ModelError,
+    ModelRequest, Role, StopKind, Thinking, ToolChoice, ToolDefinition,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{Script, ScriptedError, ScriptedReply, TokenCounts, ToolCall};
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::World;
 use crate::world::{KEY, failure, request, said};
 
-const BOTH: [(Api, &str); 2] = [
-    (Api::OpenaiResponses, "/responses"),
-    (Api::OpenaiChat, "/chat/completions"),
+const BOTH: [(ModelApi, &str); 2] = [
+    (ModelApi::OpenaiResponses, "/responses"),
+    (ModelApi::OpenaiChat, "/chat/completions"),
 ];
 
 /// A turn of everything that can be in one, after which the model was told what its calls came to.
@@ -24,16 +24,16 @@ fn conversation() -> ModelRequest {
         description: "Reads a file.".to_owned(),
         input_schema: json!({ "type": "object" }),
     }];
-    let thought = |signature: &str| Block::Thinking {
+    let thought = |signature: &str| MessageBlock::Thinking {
         text: "hm".to_owned(),
         signature: Some(signature.to_owned()),
     };
-    let call = |id: &str, input: Value| Block::ToolUse {
+    let call = |id: &str, input: Value| MessageBlock::ToolUse {
         id: id.to_owned(),
         name: "read".to_owned(),
         input,
     };
-    let came_to = |id: &str, content: &str, is_error: bool| Block::ToolResult {
+    let came_to = |id: &str, content: &str, is_error: bool| MessageBlock::ToolResult {
         id: id.to_owned(),
         content: content.to_owned(),
         is_error,
@@ -41,10 +41,10 @@ fn conversation() -> ModelRequest {
     asked.messages.push(Message::assistant(vec![
         thought("openai:sealed"),
         thought("EqQBCkYIB"),
-        Block::text("I look."),
+        MessageBlock::text("I look."),
         call("c1", json!({ "path": "a" })),
         call("c2", json!("{\"path")),
-        Block::Other {
+        MessageBlock::Other {
             value: json!({ "type": "redacted_thinking", "data": "x" }),
         },
     ]));
@@ -53,13 +53,13 @@ fn conversation() -> ModelRequest {
         content: vec![
             came_to("c1", "text", false),
             came_to("c2", "no such file", true),
-            Block::text("Go on."),
+            MessageBlock::text("Go on."),
         ],
     });
     asked
 }
 
-fn sent(api: Api, asked: &ModelRequest) -> Value {
+fn sent(api: ModelApi, asked: &ModelRequest) -> Value {
     let world = World::speaking(api, Script::plain());
     world.ask(asked).0.unwrap();
     world.server.requests()[0].json()
@@ -71,7 +71,7 @@ fn a_conversation_is_written_as_responses() {
     asked.thinking = Thinking::High;
     asked.tool_choice = ToolChoice::Tool("read".to_owned());
     assert_eq!(
-        sent(Api::OpenaiResponses, &asked),
+        sent(ModelApi::OpenaiResponses, &asked),
         json!({
             "model": "fake-model",
             "max_output_tokens": 4096,
@@ -117,12 +117,12 @@ fn a_conversation_is_written_as_chat() {
             { "role": "user", "content": "Go on." },
         ],
     });
-    assert_eq!(sent(Api::OpenaiChat, &asked), expected);
+    assert_eq!(sent(ModelApi::OpenaiChat, &asked), expected);
     // Newer models refuse the older name of the limit.
     let mut newer = request("Look.");
     newer.model = "gpt-5-mini".to_owned();
     newer.thinking = Thinking::Low;
-    let newer = sent(Api::OpenaiChat, &newer);
+    let newer = sent(ModelApi::OpenaiChat, &newer);
     assert_eq!(newer["max_completion_tokens"], 4096);
     assert_eq!(newer["reasoning_effort"], "low");
     assert_eq!(newer["max_tokens"], Value::Null);
@@ -130,7 +130,7 @@ fn a_conversation_is_written_as_chat() {
 
 #[test]
 fn thoughts_of_one_provider_are_not_sent_to_another() {
-    let sent = sent(Api::Anthropic, &conversation());
+    let sent = sent(ModelApi::Anthropic, &conversation());
     let kinds: Vec<&str> = sent["messages"][1]["content"]
         .as_array()
         .unwrap()
@@ -172,7 +172,7 @@ fn an_answer_has_its_words_calls_and_counts_and_the_key_is_in_its_header_alone()
             .blocks
             .iter()
             .filter_map(|block| match block {
-                Block::ToolUse { input, .. } => Some(&input["path"]),
+                MessageBlock::ToolUse { input, .. } => Some(&input["path"]),
                 _ => None,
             })
             .collect();
@@ -221,7 +221,7 @@ fn failures_are_typed_before_and_in_the_middle_of_an_answer() {
     }
 }
 
-fn decode(api: Api, events: &[Value], last: &str) -> Result<ModelAnswer, ModelError> {
+fn decode(api: ModelApi, events: &[Value], last: &str) -> Result<ModelAnswer, ModelError> {
     let mut decoder = AnswerDecoder::new(api, AnswerLimits::default());
     let lines = events.iter().map(|event| format!("data: {event}\n\n"));
     let bytes = lines.collect::<String>() + last;
@@ -240,7 +240,7 @@ fn chat_is_read_as_servers_really_send_it() {
     let done = "data: [DONE]\n\n";
     // All calls have one number; arguments are an object; the end is called `stop`; thoughts come beside the words.
     let answer = decode(
-        Api::OpenaiChat,
+        ModelApi::OpenaiChat,
         &[
             chunk(&json!({ "role": "assistant", "content": null, "reasoning_content": "hm" }), None),
             chunk(&call(0.into(), "a".into(), "{\"p\":1}".into()), None),
@@ -255,7 +255,7 @@ fn chat_is_read_as_servers_really_send_it() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::ToolUse { input, .. } => Some(&input["p"]),
+            MessageBlock::ToolUse { input, .. } => Some(&input["p"]),
             _ => None,
         })
         .collect();
@@ -269,30 +269,32 @@ fn chat_is_read_as_servers_really_send_it() {
         piece("a", "}"),
         chunk(&json!({}), Some("tool_calls")),
     ];
-    let all = decode(Api::OpenaiChat, &pieces, done).unwrap();
+    let all = decode(ModelApi::OpenaiChat, &pieces, done).unwrap();
     let calls: Vec<&Value> = all
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::ToolUse { input, .. } => Some(&input["p"]),
+            MessageBlock::ToolUse { input, .. } => Some(&input["p"]),
             _ => None,
         })
         .collect();
     assert_eq!(calls, [1, 2]);
-    assert!(matches!(&answer.blocks[0], Block::Thinking { text, signature: None } if text == "hm"));
+    assert!(
+        matches!(&answer.blocks[0], MessageBlock::Thinking { text, signature: None } if text == "hm")
+    );
     assert_eq!(answer.stop, StopKind::ToolUse);
     assert_eq!((answer.usage.reasoning, answer.usage.counted()), (3, 12));
     // Without the last line it is whole once its reason came, and cut before.
     let word = chunk(&json!({ "content": "yes" }), None);
     let end = chunk(&json!({}), Some("stop"));
     assert_eq!(
-        decode(Api::OpenaiChat, &[word.clone(), end], "")
+        decode(ModelApi::OpenaiChat, &[word.clone(), end], "")
             .unwrap()
             .text(),
         "yes"
     );
     for last in ["", done] {
-        let cut = decode(Api::OpenaiChat, std::slice::from_ref(&word), last);
+        let cut = decode(ModelApi::OpenaiChat, std::slice::from_ref(&word), last);
         assert!(
             matches!(cut, Err(ModelError::Provider(error)) if error.failure == ModelFailure::CutStream)
         );
@@ -308,21 +310,21 @@ fn responses_are_read_when_only_their_ends_come_and_when_they_are_incomplete() {
         json!({ "type": "function_call", "call_id": "c", "name": "ls", "arguments": "{\"p\":1}" });
     let unknown = json!({ "type": "web_search_call", "id": "w" });
     let whole = json!({ "type": "response.completed", "response": { "output": [reasoning, message, call, unknown] } });
-    let answer = decode(Api::OpenaiResponses, &[whole], "").unwrap();
+    let answer = decode(ModelApi::OpenaiResponses, &[whole], "").unwrap();
     assert_eq!(
         answer.blocks,
         [
-            Block::Thinking {
+            MessageBlock::Thinking {
                 text: String::new(),
                 signature: Some("openai:sealed".to_owned())
             },
-            Block::text("yes"),
-            Block::ToolUse {
+            MessageBlock::text("yes"),
+            MessageBlock::ToolUse {
                 id: "c".to_owned(),
                 name: "ls".to_owned(),
                 input: json!({ "p": 1 })
             },
-            Block::Other { value: unknown },
+            MessageBlock::Other { value: unknown },
         ]
     );
     for (reason, stop) in [
@@ -330,6 +332,9 @@ fn responses_are_read_when_only_their_ends_come_and_when_they_are_incomplete() {
         ("content_filter", StopKind::Refusal),
     ] {
         let end = json!({ "type": "response.incomplete", "response": { "incomplete_details": { "reason": reason } } });
-        assert_eq!(decode(Api::OpenaiResponses, &[end], "").unwrap().stop, stop);
+        assert_eq!(
+            decode(ModelApi::OpenaiResponses, &[end], "").unwrap().stop,
+            stop
+        );
     }
 }

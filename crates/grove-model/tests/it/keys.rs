@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Provider, Providers, Thinking};
+use grove_model::{KeySource, KnownModel, ModelApi, NoSuchModel, Provider, Providers, Thinking};
 use grove_plan::{ModelFacts, Usage};
 
 use crate::world::{KEY, runtime};
@@ -18,7 +18,7 @@ fn variables(names: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn provider(name: &str, models: &[&str]) -> Provider {
     Provider {
         name: name.to_owned(),
-        api: Api::Anthropic,
+        api: ModelApi::Anthropic,
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
         models: models
@@ -224,7 +224,7 @@ fn built_in_providers_follow_their_variables_and_configuration_replaces_them() {
     assert_eq!(anthropic.base_url, "http://127.0.0.1:7/x");
     assert_eq!(
         (openai.base_url.as_str(), openai.api),
-        ("https://api.openai.com/v1", Api::OpenaiResponses)
+        ("https://api.openai.com/v1", ModelApi::OpenaiResponses)
     );
     assert_eq!(providers.ready().count(), 0);
     let providers = Providers::new(vec![provider("anthropic", &["m"])], &variables);
@@ -256,7 +256,7 @@ fn what_is_publicly_known_counts_at_the_makers_address_and_after_what_is_said() 
     assert_eq!(own.prices.unwrap().output, 15_000_000);
     assert_eq!(facts(Vec::new(), &[key, elsewhere]), ModelFacts::default());
     let said = Provider {
-        base_url: Api::Anthropic.usual_address().to_owned(),
+        base_url: ModelApi::Anthropic.usual_address().to_owned(),
         ..provider("anthropic", &["claude-sonnet-4-5"])
     };
     let said = facts(vec![said], &[key]);
@@ -290,7 +290,7 @@ fn configuration_has_the_form_that_is_promised() {
     let prices = read.models[0].facts.prices.unwrap();
     assert_eq!(prices.cost(&usage), 39_000_000);
     for word in ["openai-responses", "openai-chat"] {
-        let api: Api = serde_json::from_value(word.into()).unwrap();
+        let api: ModelApi = serde_json::from_value(word.into()).unwrap();
         assert_eq!(api.word(), word);
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use grove_model::{
-    AnswerCounter, Api, AskedRequest, Block, Deadlines, Message, ModelClient as _, ModelError,
-    ModelEvent, ModelRequest, Network, Places, Player, Recorder, RecordingSink, Relay, ReplayError,
-    Role, Tape,
+    AnswerCounter, Message, MessageBlock, ModelApi, ModelClient as _, ModelError, ModelEvent,
+    ModelRequest, Network, ProgramRequest, Recorder, RecordingPlaceholders, RecordingPlayer,
+    RecordingSink, Relay, ReplayError, RequestDeadlines, Role, SharedRecording,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{Delivery, Format, ModelServer, Reply, Script, ScriptedReply};
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 use crate::world::{Asked, KEY, ask, provider, request, runtime, said};
 
-fn places(folder: &str, run: &str) -> Places {
-    Places {
+fn places(folder: &str, run: &str) -> RecordingPlaceholders {
+    RecordingPlaceholders {
         run_ids: vec![run.to_owned()],
         work: Some(format!("{folder}/project")),
         project: Some(format!("{folder}/project")),
@@ -27,13 +27,18 @@ fn places(folder: &str, run: &str) -> Places {
 }
 
 /// A request after which the model has read a file, in a folder and with a result.
-fn second(folder: &str, asked: &ModelRequest, answer: Vec<Block>, result: &str) -> ModelRequest {
+fn second(
+    folder: &str,
+    asked: &ModelRequest,
+    answer: Vec<MessageBlock>,
+    result: &str,
+) -> ModelRequest {
     let mut next = asked.clone();
-    let Some(Block::ToolUse { id, input, .. }) = answer.last() else {
+    let Some(MessageBlock::ToolUse { id, input, .. }) = answer.last() else {
         panic!("no call");
     };
     assert_eq!(input["path"], format!("{folder}/project/a.txt"));
-    let result = Block::ToolResult {
+    let result = MessageBlock::ToolResult {
         id: id.clone(),
         content: result.to_owned(),
         is_error: false,
@@ -77,13 +82,13 @@ fn recording() -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn play(player: &Player, request: &ModelRequest) -> Asked {
+fn play(player: &RecordingPlayer, request: &ModelRequest) -> Asked {
     runtime().block_on(ask(player, request))
 }
 
-fn player(text: &str, is_strict: bool) -> Player {
-    let tape = Tape::read(text.as_bytes(), is_strict).unwrap();
-    Player::new(Arc::new(tape), places("/home/b", "r9z"))
+fn player(text: &str, is_strict: bool) -> RecordingPlayer {
+    let tape = SharedRecording::read(text.as_bytes(), is_strict).unwrap();
+    RecordingPlayer::new(Arc::new(tape), places("/home/b", "r9z"))
 }
 
 #[test]
@@ -106,7 +111,12 @@ fn what_a_model_gave_is_played_with_its_keys_in_order() {
     let given = json!({ "weight": 1, "at": { "line": 2, "file": "a" } });
     let world = World::new(Script::replies([Reply::call("report", given.clone())]));
     let sink = Arc::new(Mutex::new(Vec::new()));
-    let recorder = Recorder::new(world.client, Arc::clone(&sink), Places::default()).unwrap();
+    let recorder = Recorder::new(
+        world.client,
+        Arc::clone(&sink),
+        RecordingPlaceholders::default(),
+    )
+    .unwrap();
     let recorded = world
         .runtime
         .block_on(ask(&recorder, &request("Report.")))
@@ -114,7 +124,7 @@ fn what_a_model_gave_is_played_with_its_keys_in_order() {
     recorded.unwrap();
     let text = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
     let played = play(&player(&text, true), &request("Report.")).0.unwrap();
-    let Some(Block::ToolUse { input, .. }) = played.blocks.first() else {
+    let Some(MessageBlock::ToolUse { input, .. }) = played.blocks.first() else {
         panic!("no call: {played:?}");
     };
     assert_eq!(input.to_string(), given.to_string());
@@ -214,7 +224,7 @@ fn a_cut_last_line_is_left_out_and_other_damage_is_said() {
         ("", 1),
         ("{\"recording\":\"grove.recording/9\"}\n", 1),
     ] {
-        let refused = Tape::read(text.as_bytes(), false).err();
+        let refused = SharedRecording::read(text.as_bytes(), false).err();
         assert!(
             matches!(refused, Some(ReplayError::Damaged { line: at, .. }) if at == line),
             "{refused:?}"
@@ -234,7 +244,7 @@ fn a_recording_that_cannot_be_written_is_a_warning() {
         }
     }
     let world = World::new(Script::plain());
-    let recorder = Recorder::new(world.client, Full, Places::default()).unwrap();
+    let recorder = Recorder::new(world.client, Full, RecordingPlaceholders::default()).unwrap();
     let (answer, events) = world.runtime.block_on(ask(&recorder, &request("Look.")));
     assert_eq!(answer.unwrap().text(), "Done.");
     let message = "the recording is not whole: the disk is full".to_owned();
@@ -252,11 +262,15 @@ fn an_answer_that_is_whole_is_recorded_although_its_connection_goes_on() {
     };
     let server = ModelServer::start(Script::replies([ScriptedReply { delivery, ..reply }]));
     let server = server.unwrap();
-    let endpoint = provider(Api::Anthropic, &server.url())
+    let endpoint = provider(ModelApi::Anthropic, &server.url())
         .endpoint(None)
         .unwrap();
     let sink = Arc::new(Mutex::new(Vec::new()));
-    let relay = Relay::new(Arc::new(Network::new()), endpoint, Deadlines::default());
+    let relay = Relay::new(
+        Arc::new(Network::new()),
+        endpoint,
+        RequestDeadlines::default(),
+    );
     let relay = relay
         .recording_to(
             Arc::clone(&sink) as Arc<dyn RecordingSink>,
@@ -265,14 +279,14 @@ fn an_answer_that_is_whole_is_recorded_although_its_connection_goes_on() {
         .unwrap();
     let body = json!({ "model": "m", "stream": true, "max_tokens": 9, "messages": [] }).to_string();
     runtime().block_on(async {
-        let asked = AskedRequest {
+        let asked = ProgramRequest {
             method: http::Method::POST,
             target: "/v1/messages".to_owned(),
             headers: http::HeaderMap::new(),
             body: body.into_bytes().into(),
         };
         let mut answer = relay.send(asked).await.unwrap();
-        let mut counter = AnswerCounter::new(Api::Anthropic, answer.is_stream(), 9);
+        let mut counter = AnswerCounter::new(ModelApi::Anthropic, answer.is_stream(), 9);
         while !counter.is_complete() {
             counter.push(&answer.next().await.unwrap().unwrap());
         }

@@ -1,36 +1,36 @@
 //! Tokens that count, of those that a provider says.
 
-use grove_model::{AnswerCounter, AnswerDecoder, AnswerLimits, Api};
+use grove_model::{AnswerCounter, AnswerDecoder, AnswerLimits, ModelApi};
 use grove_plan::Usage;
 use grove_testkit::model_server::{Format, ScriptedReply};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const FORMATS: [(Format, Api); 3] = [
-    (Format::Anthropic, Api::Anthropic),
-    (Format::Responses, Api::OpenaiResponses),
-    (Format::Chat, Api::OpenaiChat),
+const FORMATS: [(Format, ModelApi); 3] = [
+    (Format::Anthropic, ModelApi::Anthropic),
+    (Format::Responses, ModelApi::OpenaiResponses),
+    (Format::Chat, ModelApi::OpenaiChat),
 ];
 /// The bytes of the request, and of the words of the answer.
 const ASKED: usize = 4_000;
 const WORDS: usize = 400;
 
-fn names(api: Api) -> [&'static str; 2] {
+fn names(api: ModelApi) -> [&'static str; 2] {
     match api {
-        Api::OpenaiChat => ["prompt_tokens", "completion_tokens"],
-        Api::Anthropic | Api::OpenaiResponses => ["input_tokens", "output_tokens"],
+        ModelApi::OpenaiChat => ["prompt_tokens", "completion_tokens"],
+        ModelApi::Anthropic | ModelApi::OpenaiResponses => ["input_tokens", "output_tokens"],
     }
 }
 
 /// The usage of an answer of which this is said, as the built-in engine reads it and as the meter does.
-fn counted((format, api): (Format, Api), said: &Value) -> Usage {
+fn counted((format, api): (Format, ModelApi), said: &Value) -> Usage {
     let reply = ScriptedReply {
         text: Some("x".repeat(WORDS)),
         said_usage: Some(said.clone()),
         ..ScriptedReply::default()
     };
     let mut bytes = format.stream(&reply);
-    if api == Api::OpenaiChat {
+    if api == ModelApi::OpenaiChat {
         let last = json!({ "choices": [], "usage": said });
         let text = String::from_utf8(bytes).unwrap();
         let last = format!("data: {last}\n\ndata: [DONE]");

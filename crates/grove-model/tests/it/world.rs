@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_model::{
-    Api, AskSettings, Chance, HttpModel, Message, ModelAnswer, ModelClient, ModelError, ModelEvent,
-    ModelRequest, Network, Provider, RetryPolicy, Secret,
+    AskSettings, HttpModel, Message, ModelAnswer, ModelApi, ModelClient, ModelError, ModelEvent,
+    ModelRequest, Network, Provider, RandomSource, RetryPolicy, Secret,
 };
 use grove_testkit::model_server::{ModelServer, Script};
 use tokio::runtime::Runtime;
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    pub(crate) fn speaking(api: Api, script: Script) -> Self {
+    pub(crate) fn speaking(api: ModelApi, script: Script) -> Self {
         let server = ModelServer::start(script).unwrap();
         let client = client_of(api, &server.url(), Network::new(), settings());
         Self {
@@ -60,15 +60,20 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 pub(crate) fn client(url: &str, network: Network, settings: AskSettings) -> HttpModel {
-    client_of(Api::Anthropic, url, network, settings)
+    client_of(ModelApi::Anthropic, url, network, settings)
 }
 
-pub(crate) fn client_of(api: Api, url: &str, network: Network, settings: AskSettings) -> HttpModel {
+pub(crate) fn client_of(
+    api: ModelApi,
+    url: &str,
+    network: Network,
+    settings: AskSettings,
+) -> HttpModel {
     let endpoint = provider(api, url).endpoint(Some(Secret::new(KEY))).unwrap();
     HttpModel::new(Arc::new(network), endpoint, settings)
 }
 
-pub(crate) fn provider(api: Api, url: &str) -> Provider {
+pub(crate) fn provider(api: ModelApi, url: &str) -> Provider {
     Provider {
         name: "fake".to_owned(),
         api,
@@ -86,7 +91,7 @@ pub(crate) fn settings() -> AskSettings {
             first_wait: Duration::from_millis(4),
             ..RetryPolicy::default()
         },
-        chance: Chance::from_fn(|| 1 << 62),
+        random: RandomSource::from_fn(|| 1 << 62),
         ..AskSettings::default()
     }
 }

@@ -8,7 +8,7 @@ use grove_plan::{
 use grove_spec::Digest;
 use grove_spec::acceptance::VerifyProgram;
 use grove_spec::acceptance::{Acceptance, AcceptanceContract, VerifyCommand};
-use grove_spec::chain::Step;
+use grove_spec::chain::ChainStep;
 use serde_json::json;
 
 use crate::world::{World, chain, change_each, child, ended, leased, model_failure, text};
@@ -258,7 +258,7 @@ fn the_steps_of_a_request_are_those_of_a_chain() {
         "failFast": true,
     }));
     let steps = tasks.steps().unwrap().unwrap();
-    let [Step::Parallel(group)] = steps.as_slice() else {
+    let [ChainStep::Parallel(group)] = steps.as_slice() else {
         panic!("{steps:?}");
     };
     assert_eq!(group.tasks.len(), 2);
@@ -270,7 +270,7 @@ fn the_steps_of_a_request_are_those_of_a_chain() {
     assert_eq!(chained.steps().unwrap().unwrap().len(), 2);
     let one = read(json!({ "agent": "a", "task": "x" }));
     let steps = one.steps().unwrap().unwrap();
-    assert!(matches!(steps.as_slice(), [Step::One(task)] if task.agent == "a"));
+    assert!(matches!(steps.as_slice(), [ChainStep::One(task)] if task.agent == "a"));
     let saved = read(json!({ "chainName": "c", "task": "x" }));
     assert_eq!(saved.steps(), Ok(None));
     let wrong = read(json!({ "chain": [{ "agent": "a", "expand": 1 }] }));

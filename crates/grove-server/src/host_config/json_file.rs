@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::{FormError, NAME};
 
-/// The entry for the server.
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     /// The member of the file that has all servers.
     pub(super) servers: &'static str,
     /// The command that starts the server, in the host's form.
@@ -82,22 +81,21 @@ fn spliced(text: &str, span: Span, new: &str) -> String {
     format!("{before}{new}{after}")
 }
 
-struct Member {
+struct MemberSpan {
     key: String,
     whole: Span,
     value: Span,
 }
 
-/// The members of one object, with their positions.
-struct Members {
-    members: Vec<Member>,
+struct ObjectMembers {
+    members: Vec<MemberSpan>,
     /// The range between the opening and the closing brace.
     inside: Span,
 }
 
-impl Members {
+impl ObjectMembers {
     /// Returns the last member of a name, which is the one that readers take.
-    fn get(&self, key: &str) -> Option<&Member> {
+    fn get(&self, key: &str) -> Option<&MemberSpan> {
         self.members.iter().rev().find(|member| member.key == key)
     }
 
@@ -124,7 +122,6 @@ impl Members {
             || self.members.is_empty()
     }
 
-    /// Returns the text with a further member at the end of this object.
     fn with(&self, text: &str, key: &str, value: &Value) -> String {
         let key = Value::from(key);
         if !self.is_on_lines(text) {
@@ -164,18 +161,18 @@ fn indented(value: &Value, indent: &str) -> String {
 }
 
 /// Reads the members of the object in a range of a text.
-fn members(text: &str, object: Span) -> Result<Members, FormError> {
+fn members(text: &str, object: Span) -> Result<ObjectMembers, FormError> {
     let inside = slice(text, object).unwrap_or_default();
     let read = grove_spec::json::parse_values(inside, usize::MAX);
     let read = read.map_err(|fault| FormError::NotJson(fault.message))?;
-    let members = read.members.into_iter().map(|member| Member {
+    let members = read.members.into_iter().map(|member| MemberSpan {
         key: member.key,
         whole: (object.0 + member.start, object.0 + member.end),
         value: (object.0 + member.value, object.0 + member.end),
     });
     let start = inside.find('{').ok_or(FormError::NotAnObject)? + 1;
     let end = inside.rfind('}').ok_or(FormError::NotAnObject)?;
-    Ok(Members {
+    Ok(ObjectMembers {
         members: members.collect(),
         inside: (object.0 + start, object.0 + end),
     })

@@ -8,79 +8,53 @@ mod toml_file;
 
 use std::path::{Path, PathBuf};
 
-use grove_fs::undo::{self, After, Recording};
+use grove_fs::undo::{self, PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use serde_json::json;
 
-/// The name under which the server is entered.
 pub const NAME: &str = "grove";
 /// The largest configuration that is edited: Claude Code keeps its history in the same file.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A host whose configuration can be edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
-    /// The host Claude Code.
+pub enum ConfigHost {
     Claude,
-    /// The host Codex CLI.
     Codex,
-    /// The host Copilot CLI.
     Copilot,
-    /// The host Gemini CLI.
     Gemini,
-    /// The host named `OpenCode`.
     OpenCode,
 }
 
-/// The people for whom the server is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// One person, in all their projects.
+pub enum ConfigScope {
     User,
-    /// All people who work on one project.
     Project,
 }
 
-/// The folders that a host's configuration lies in.
 #[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
-    /// The home folder of the user.
+pub struct ConfigFolders<'a> {
     pub home: Option<&'a Path>,
     /// The folder that the host's own variable names in place of its folder at home.
     pub host_home: Option<&'a Path>,
-    /// The project's outermost folder.
     pub project: &'a Path,
     /// The folder that keeps the old texts for undoing.
     pub state: &'a Path,
 }
 
-/// The command that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The program that is run.
+pub struct ServerCommand {
     pub command: String,
-    /// The arguments of the program.
     pub arguments: Vec<String>,
 }
 
-/// The reason for which a configuration is not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no home folder.
     #[error("there is no home folder")]
     NoHome,
-    /// The file is not in a form that the host reads.
     #[error("{} cannot be edited: {why}", path.display())]
-    Unreadable {
-        /// The file of the configuration.
-        path: PathBuf,
-        /// The fault of the file.
-        why: String,
-    },
-    /// Another process changed the file in the meantime.
+    Unreadable { path: PathBuf, why: String },
     #[error("{} changed in the meantime", .0.display())]
     Changed(PathBuf),
-    /// The file could not be read or written.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
@@ -106,8 +80,7 @@ enum FormError {
     UnknownForm(&'static str),
 }
 
-impl Host {
-    /// Returns the name of the host's description.
+impl ConfigHost {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -118,8 +91,11 @@ impl Host {
         }
     }
 
-    /// Returns the file that the host reads.
-    pub fn file(self, scope: Scope, places: &Places<'_>) -> Result<PathBuf, ConfigError> {
+    pub fn file(
+        self,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+    ) -> Result<PathBuf, ConfigError> {
         let (in_project, below_home) = match self {
             Self::Claude => (".mcp.json", ".claude.json"),
             Self::Codex => (".codex/config.toml", ".codex/config.toml"),
@@ -129,18 +105,18 @@ impl Host {
             Self::OpenCode => ("opencode.json", ".config/opencode/opencode.json"),
         };
         Ok(match (scope, places.host_home) {
-            (Scope::Project, _) => places.project.join(in_project),
+            (ConfigScope::Project, _) => places.project.join(in_project),
             // The variable names the folder that the file is in.
-            (Scope::User, Some(folder)) => {
+            (ConfigScope::User, Some(folder)) => {
                 folder.join(below_home.rsplit('/').next().unwrap_or(below_home))
             }
-            (Scope::User, None) => places.home.ok_or(ConfigError::NoHome)?.join(below_home),
+            (ConfigScope::User, None) => places.home.ok_or(ConfigError::NoHome)?.join(below_home),
         })
     }
 
     /// Returns the entry and its member for a host whose configuration is JSON; none for another host.
-    fn json_entry(self, launch: &Launch) -> Option<json_file::Entry> {
-        let Launch { command, arguments } = launch;
+    fn json_entry(self, launch: &ServerCommand) -> Option<json_file::ServerEntry> {
+        let ServerCommand { command, arguments } = launch;
         let (servers, value) = match self {
             Self::Claude => (
                 "mcpServers",
@@ -164,10 +140,10 @@ impl Host {
             }
             Self::Codex => return None,
         };
-        Some(json_file::Entry { servers, value })
+        Some(json_file::ServerEntry { servers, value })
     }
 
-    fn with_server(self, text: &str, launch: &Launch) -> Result<String, FormError> {
+    fn with_server(self, text: &str, launch: &ServerCommand) -> Result<String, FormError> {
         match self.json_entry(launch) {
             Some(entry) => json_file::with_server(text, &entry),
             None => toml_file::with_server(text, launch),
@@ -175,7 +151,7 @@ impl Host {
     }
 
     fn without_server(self, text: &str) -> Result<String, FormError> {
-        let any = Launch {
+        let any = ServerCommand {
             command: String::new(),
             arguments: Vec::new(),
         };
@@ -186,25 +162,23 @@ impl Host {
     }
 }
 
-/// A change that has not happened yet.
 #[derive(Debug)]
-pub struct Change {
-    /// The file that is changed.
+pub struct ConfigChange {
     pub path: PathBuf,
     /// The old text of the file; none when there is no file.
     pub before: Option<String>,
     /// The new text of the file; none when there will be no file.
     pub after: Option<String>,
-    kind: Kind,
+    kind: ConfigChangeKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ConfigChangeKind {
     Install,
     Uninstall,
 }
 
-impl Kind {
+impl ConfigChangeKind {
     /// Returns the name under which the change is kept for undoing.
     fn command(self) -> &'static str {
         match self {
@@ -214,13 +188,12 @@ impl Kind {
     }
 }
 
-impl Change {
-    /// Returns the change that enters the server.
+impl ConfigChange {
     pub fn install(
-        host: Host,
-        scope: Scope,
-        places: &Places<'_>,
-        launch: &Launch,
+        host: ConfigHost,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+        launch: &ServerCommand,
     ) -> Result<Self, ConfigError> {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
@@ -230,18 +203,22 @@ impl Change {
             path,
             before,
             after: Some(after),
-            kind: Kind::Install,
+            kind: ConfigChangeKind::Install,
         })
     }
 
     /// Returns the change that takes the server out: it restores the old text, if nothing else changed since.
-    pub fn uninstall(host: Host, scope: Scope, places: &Places<'_>) -> Result<Self, ConfigError> {
+    pub fn uninstall(
+        host: ConfigHost,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+    ) -> Result<Self, ConfigError> {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
         let after = match &before {
             None => None,
             Some(text) => {
-                let command = Kind::Install.command();
+                let command = ConfigChangeKind::Install.command();
                 let now = text.as_bytes();
                 if let Some(original) = undo::original(places.state, command, &path, now)? {
                     original.and_then(|bytes| String::from_utf8(bytes).ok())
@@ -255,7 +232,7 @@ impl Change {
             path,
             before,
             after,
-            kind: Kind::Uninstall,
+            kind: ConfigChangeKind::Uninstall,
         })
     }
 
@@ -271,8 +248,8 @@ impl Change {
             return Err(ConfigError::Changed(self.path.clone()));
         }
         let after = self.after.as_ref();
-        let after = after.map_or(After::Nothing, |text| After::File(text.as_bytes()));
-        let recording = Recording::new(Some(state), self.kind.command());
+        let after = after.map_or(PathAfter::Nothing, |text| PathAfter::File(text.as_bytes()));
+        let recording = UndoRecording::new(Some(state), self.kind.command());
         recording.keep(&[(&self.path, after)])?;
         match &self.after {
             Some(text) => {

@@ -86,7 +86,6 @@ fn collect(table: &Table, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Returns the end of the last value that is written in the table itself.
 fn end_of(table: &Table) -> usize {
     let ends = table.iter().map(|(_, item)| match item {
         Item::Table(below) if below.is_dotted() => end_of(below),
@@ -107,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    fn launch() -> Launch {
-        Launch {
+    fn launch() -> ServerCommand {
+        ServerCommand {
             command: "/opt/my \"grove\"".to_owned(),
             arguments: vec!["mcp".to_owned()],
         }

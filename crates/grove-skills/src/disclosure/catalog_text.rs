@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, catalog, update, within_tokens,
+    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, catalog, update,
+    within_tokens,
 };
-use grove_catalog::disclosure::Session;
+use grove_catalog::disclosure::DisclosureSession;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
-use crate::library::Look;
+use crate::library::Discovery;
 use crate::troubles::file_error;
 
 /// The options for a catalog.
 #[derive(Debug, Clone)]
 pub struct CatalogOptions {
     /// The style that it is written in.
-    pub style: Style,
+    pub style: CatalogStyle,
     /// The room that it may take.
-    pub budget: Budget,
+    pub budget: CatalogBudget,
     /// The folder for index files; the one in the cache folder by default.
     pub index_dir: Option<PathBuf>,
     /// A number of tokens and the function that counts them, in place of the budget's size.
@@ -50,7 +51,6 @@ pub struct ConversationCatalog {
     pub catalog: Catalog,
     /// The digest of the catalog before it in this session.
     pub before: Option<String>,
-    /// The skills that it stands for.
     known: KnownSkills,
     /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
@@ -63,14 +63,19 @@ impl ConversationCatalog {
 
     /// The changes since the catalog of a digest, or since the one before with `last`; none if that one is not known
     /// any more.
-    pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Look) -> Option<String> {
+    pub fn since(
+        &self,
+        digest: &str,
+        asked: &CatalogOptions,
+        discovery: &Discovery,
+    ) -> Option<String> {
         let digest = match &self.before {
             Some(before) if digest == "last" => before,
             _ => digest,
         };
-        let before = catalog_files::kept_known(&look.world.environment, digest)?;
+        let before = catalog_files::kept_known(&discovery.world.environment, digest)?;
         let now = CatalogNow {
-            snapshot: &look.snapshot,
+            snapshot: &discovery.snapshot,
             exclude: &asked.exclude,
             catalog: &self.catalog,
             style: asked.style,
@@ -82,8 +87,8 @@ impl ConversationCatalog {
 impl Disclosure<'_> {
     /// The catalog for a model. Nothing is written or remembered when not even the shortest text keeps the budget.
     pub fn catalog(&self, asked: &CatalogOptions) -> Result<ConversationCatalog, DisclosureError> {
-        let snapshot = &self.look.snapshot;
-        let tell = |session: &mut Session| {
+        let snapshot = &self.discovery.snapshot;
+        let tell = |session: &mut DisclosureSession| {
             let made = self.plan(snapshot, asked, session);
             if !asked.holds(&made) {
                 return Err(DisclosureError::TooSmall(Box::new(made)));
@@ -100,7 +105,7 @@ impl Disclosure<'_> {
             self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
-        let environment = &self.look.world.environment;
+        let environment = &self.discovery.world.environment;
         let known = KnownSkills::of(snapshot, environment.home.as_deref(), &asked.exclude);
         if let Err(error) = catalog_files::keep_known(environment, &catalog, &known) {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
@@ -115,7 +120,7 @@ impl Disclosure<'_> {
 
     /// The catalog that a new conversation would be given; nothing is written or remembered.
     pub fn preview(&self, asked: &CatalogOptions) -> Catalog {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let (session, _) = self.begin(snapshot);
         self.plan(snapshot, asked, &session)
     }
@@ -127,17 +132,22 @@ impl Disclosure<'_> {
         if let Some(folder) = &asked.index_dir {
             return Ok(catalog_files::write_index(folder, &made.index)?);
         }
-        let folder = catalog_files::index_dir(&self.look.world.environment);
+        let folder = catalog_files::index_dir(&self.discovery.world.environment);
         let folder = folder.ok_or(DisclosureError::NoIndexFolder)?;
         catalog_files::forget_old_index(&folder);
         Ok(catalog_files::write_index(&folder, &made.index)?)
     }
 
-    fn plan(&self, snapshot: &Snapshot, asked: &CatalogOptions, session: &Session) -> Catalog {
-        let environment = &self.look.world.environment;
+    fn plan(
+        &self,
+        snapshot: &Snapshot,
+        asked: &CatalogOptions,
+        session: &DisclosureSession,
+    ) -> Catalog {
+        let environment = &self.discovery.world.environment;
         let index_dir = asked.index_dir.clone();
         let index_dir = index_dir.or_else(|| catalog_files::index_dir(environment));
-        let request = Request {
+        let request = CatalogRequest {
             style: asked.style,
             budget: asked.budget,
             home: environment.home.as_deref(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
-use grove_catalog::root::{Root, Source};
-use grove_catalog::state::{Reason, State};
+use grove_catalog::root::{Root, RootSource};
+use grove_catalog::state::{EntryState, StateReason};
 use grove_spec::agent::naming;
 use grove_spec::{Code, Diagnostic, Severity};
 
@@ -16,7 +16,7 @@ pub fn is_wanted(all: &Agents, agent: &Agent, theirs: &Agents) -> bool {
     let location = all.location(agent);
     let mut others = theirs.all.iter();
     let is_theirs = others.any(|other| theirs.location(other) == location);
-    source != Some(Source::Bundled) && agent.generated_from().is_none() && !is_theirs
+    source != Some(RootSource::Bundled) && agent.generated_from().is_none() && !is_theirs
 }
 
 /// Says which agents are left out because of their state, and gives their addresses.
@@ -33,12 +33,12 @@ pub(super) fn say(
             continue;
         }
         let address = all.address(agent);
-        let (state, why) = (agent.state.as_str(), Reason::joined(&agent.reasons));
+        let (state, why) = (agent.state.as_str(), StateReason::joined(&agent.reasons));
         let colon = if why.is_empty() { "" } else { ": " };
         let message = format!("agent `{address}` is {state} and was left out{colon}{why}");
         let severity = match agent.state {
             // The person has chosen these states.
-            State::Disabled | State::Filtered => Severity::Info,
+            EntryState::Disabled | EntryState::Filtered => Severity::Info,
             _ => Severity::Warning,
         };
         let finding = Diagnostic::new(Code::ExportLeftOut, message)
@@ -74,7 +74,7 @@ fn address_of_file(all: &Agents, theirs: &Agents, finding: &Diagnostic) -> Optio
     };
     let mut roots = all.roots.iter();
     let root = roots.find(|root| file.starts_with(&root.path) && file != root.path)?;
-    if root.source == Source::Bundled || is_theirs(root) {
+    if root.source == RootSource::Bundled || is_theirs(root) {
         return None;
     }
     let path = file.strip_prefix(&root.path).ok()?.to_str()?;

@@ -2,37 +2,36 @@
 
 use std::path::Path;
 
-use grove_fs::file_names::{FileNames, LeftOut};
+use grove_fs::file_names::{FileNames, LeftOutReason};
 use grove_fs::files;
 use grove_spec::{Code, Diagnostic};
 
 use super::record;
 use super::skill_set::MAX_BYTES;
 
-/// Files that are said one by one.
 const MAX_SAID: usize = 20;
 
 /// Entries that are no files of a skill: the versions of a folder, and the record of an export.
 const NOT_OF_SKILLS: [&str; 2] = [".git", record::NAME];
 
 #[derive(Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct MissingFiles {
     files: Vec<(String, String)>,
     /// Entries of which only the number is known.
     unnamed: usize,
-    /// Set if there are more of them than were counted.
     uncounted: bool,
 }
 
-impl Missing {
-    /// The files that were left out when the names were read.
+impl MissingFiles {
     pub(super) fn of(found: &FileNames) -> Self {
         let mut missing = Self {
             uncounted: found.uncounted,
             ..Self::default()
         };
         let bad_names = found.left_out.iter();
-        let bad_names = bad_names.filter(|(_, why)| *why == LeftOut::Name).count();
+        let bad_names = bad_names
+            .filter(|(_, why)| *why == LeftOutReason::Name)
+            .count();
         missing.unnamed = found.not_seen.saturating_sub(bad_names);
         for (name, why) in &found.left_out {
             if !NOT_OF_SKILLS.contains(&name.as_str()) {
@@ -67,7 +66,6 @@ impl Missing {
     }
 }
 
-/// Returns true if a file has more bytes than are copied.
 pub(super) fn is_larger(path: &Path) -> bool {
     files::size(path).is_ok_and(|size| size > MAX_BYTES)
 }

@@ -9,18 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_catalog::Digest;
 use grove_spec::generated;
 
-/// The name of a record in its folder.
 pub(super) const NAME: &str = ".grove-export";
-/// The largest record that is read.
 pub(super) const MAX_BYTES: u64 = 8 << 20;
 
 /// Files below a folder by their paths from the target of the export, with the digests that each may have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct ExportRecord {
     pub(super) files: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Record {
+impl ExportRecord {
     pub(super) fn path(folder: &str) -> String {
         format!("{folder}/{NAME}")
     }
@@ -44,7 +42,6 @@ impl Record {
         record
     }
 
-    /// Adds everything that another one has.
     pub(super) fn add(&mut self, other: &Self) {
         for (path, digests) in &other.files {
             let known = self.files.entry(path.clone()).or_default();
@@ -52,13 +49,11 @@ impl Record {
         }
     }
 
-    /// Returns true if bytes are those that were written to a path.
     pub(super) fn has(&self, path: &str, bytes: &[u8]) -> bool {
         let digests = self.files.get(path);
         digests.is_some_and(|digests| digests.contains(&Digest::of(bytes).to_string()))
     }
 
-    /// The one content that a path has from now on.
     pub(super) fn insert(&mut self, path: &str, bytes: &[u8]) {
         let digest = Digest::of(bytes).to_string();
         self.files.insert(path.to_owned(), [digest].into());
@@ -85,24 +80,24 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_is_written_and_leads_nowhere_else() {
-        let mut record = Record::default();
+        let mut record = ExportRecord::default();
         assert_eq!(record.text(), None);
         record.insert("a/s/SKILL.md", b"one");
         record.insert("a/s/x y.md", b"two");
         let text = record.text().unwrap();
-        assert_eq!(Record::read(text.clone().into_bytes(), "a/s"), record);
+        assert_eq!(ExportRecord::read(text.clone().into_bytes(), "a/s"), record);
         assert!(record.has("a/s/x y.md", b"two") && !record.has("a/s/x y.md", b"one"));
 
         let more = "0 a/s/../../x\n0 b/s/x\n0 a/s\n";
         assert_eq!(
-            Record::read(format!("{text}{more}").into_bytes(), "a/s"),
+            ExportRecord::read(format!("{text}{more}").into_bytes(), "a/s"),
             record
         );
 
-        let mut next = Record::default();
+        let mut next = ExportRecord::default();
         next.insert("a/s/x y.md", b"one");
         record.add(&next);
-        let read = Record::read(record.text().unwrap().into_bytes(), "a/s");
+        let read = ExportRecord::read(record.text().unwrap().into_bytes(), "a/s");
         assert!(read.has("a/s/x y.md", b"two") && read.has("a/s/x y.md", b"one"));
     }
 }

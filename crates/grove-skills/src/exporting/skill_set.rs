@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grove_catalog::export::{self, Child, Named};
+use grove_catalog::export::{self, AgentSkill, ChildSkill};
 use grove_catalog::hosts::ExportRules;
 use grove_catalog::identity;
-use grove_catalog::prompt::Chosen;
+use grove_catalog::prompt::ChosenSkills;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::{Code, Diagnostic, generated};
 
-use super::missing::{Missing, is_larger};
-use super::target::Target;
+use super::missing::{MissingFiles, is_larger};
+use super::target::ExportTarget;
 use super::{ExportError, address_of};
 use crate::prompt::PromptError;
 use crate::resources::{ReadRefusal, is_twin};
@@ -23,7 +23,6 @@ pub(super) struct SkillSet<'a> {
     pub(super) files: &'a SkillFiles,
     pub(super) snapshot: &'a Snapshot,
     rules: &'a ExportRules,
-    /// Skills by their names at the host.
     by_name: BTreeMap<String, usize>,
     names: BTreeMap<usize, String>,
 }
@@ -48,7 +47,7 @@ impl<'a> SkillSet<'a> {
     }
 
     /// Replaces the numbers of skills that an agent chose by their numbers among the skills of all agents.
-    pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut Chosen) {
+    pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut ChosenSkills) {
         if std::ptr::eq(offered, self.snapshot) {
             return;
         }
@@ -131,9 +130,9 @@ impl<'a> SkillSet<'a> {
         children.filter(usable).collect()
     }
 
-    fn shown_children(&self, at: usize) -> Vec<Child<'_>> {
+    fn shown_children(&self, at: usize) -> Vec<ChildSkill<'_>> {
         let one = |child: usize| {
-            Some(Child {
+            Some(ChildSkill {
                 name: self.names.get(&child)?,
                 description: self.skill(child)?.description(),
             })
@@ -141,10 +140,9 @@ impl<'a> SkillSet<'a> {
         self.children(at).into_iter().filter_map(one).collect()
     }
 
-    /// Skills with their names at the host.
-    pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<Named<'b>> {
+    pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<AgentSkill<'b>> {
         let one = |(at, body): &'b (usize, String)| {
-            Some(Named {
+            Some(AgentSkill {
                 skill: self.skill(*at)?,
                 name: self.names.get(at)?,
                 body,
@@ -154,10 +152,9 @@ impl<'a> SkillSet<'a> {
         kept.iter().filter_map(one).collect()
     }
 
-    /// Puts the files of all skills into the target.
     pub(super) fn put(
         &self,
-        target: &mut Target,
+        target: &mut ExportTarget,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
         for (at, name) in &self.names {
@@ -170,7 +167,7 @@ impl<'a> SkillSet<'a> {
             if target.is_at(&format!("{folder}/SKILL.md"), &location) {
                 continue;
             }
-            let unsteady = || PromptError::Unsteady(location.clone());
+            let unsteady = || PromptError::FileChanged(location.clone());
             let (source, findings) = text_for_host(self.files, skill).ok_or_else(unsteady)?;
             diagnostics.extend(findings);
             let children = self.shown_children(*at);
@@ -187,7 +184,6 @@ impl<'a> SkillSet<'a> {
         Ok(())
     }
 
-    /// The addresses of skills that are there and cannot be used.
     pub(super) fn held(&self) -> BTreeSet<String> {
         let skills = self.snapshot.skills.iter();
         skills
@@ -200,7 +196,7 @@ impl<'a> SkillSet<'a> {
         &self,
         skill: &Skill,
         folder: &str,
-        target: &mut Target,
+        target: &mut ExportTarget,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
         let (beside, missing) = beside_skill(self.files, self.snapshot, skill)?;
@@ -239,24 +235,22 @@ pub(crate) fn text_for_host(
     Some((text, Vec::new()))
 }
 
-/// A file beside a skill's own.
-pub(crate) struct Beside {
+pub(crate) struct ResourceFile {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_executable: bool,
 }
 
-/// The files beside a skill's own, and findings about those that are left out.
 pub(crate) fn beside_skill(
     files: &SkillFiles,
     snapshot: &Snapshot,
     skill: &Skill,
-) -> Result<(Vec<Beside>, Vec<Diagnostic>), ExportError> {
+) -> Result<(Vec<ResourceFile>, Vec<Diagnostic>), ExportError> {
     let found = files.resources(snapshot, skill)?;
     let location = snapshot.location(&skill.place);
     let folder = location.parent().unwrap_or(&location);
     let (mut beside, mut findings) = (Vec::new(), Vec::new());
-    let mut missing = Missing::of(&found);
+    let mut missing = MissingFiles::of(&found);
     for name in found.names {
         if name.ends_with('/') {
             missing.add(name, "it is deeper than folders are searched");
@@ -272,7 +266,7 @@ pub(crate) fn beside_skill(
         match files.read_file(snapshot, skill, &name, MAX_BYTES) {
             Ok(bytes) => {
                 let mode = grove_fs::files::mode(&folder.join(&name)).unwrap_or_default();
-                beside.push(Beside {
+                beside.push(ResourceFile {
                     name,
                     bytes,
                     is_executable: mode & 0o111 != 0,

@@ -1,52 +1,49 @@
 //! The files of an export beside those that are there.
 //!
 //! Everything is read, written and removed beneath the folder that is exported to, through held descriptors: no link
-//! below it is followed, also not one that appears in the moment between a look and a writing.
+//! below it is followed, also not one that appears in the moment between a check and a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::hosts::ExportRules;
-use grove_fs::atomic::Replaced;
-use grove_fs::spot::Spot;
-use grove_fs::undo::{After, Recording};
+use grove_fs::atomic::ReplaceOutcome;
+use grove_fs::file_place::FilePlace;
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
-use super::record::{self, Record};
-use super::{ExportRequest, Exported, FileState};
+use super::record::{self, ExportRecord};
+use super::{ExportRequest, ExportResult, ExportedFileState};
 
-/// The largest file that is compared.
 const MAX_BYTES: u64 = 64 << 20;
 /// Entries of a folder that are looked at for what an earlier export left.
 const MAX_ENTRIES: usize = 10_000;
 
-pub(super) struct Target {
+pub(super) struct ExportTarget {
     out: PathBuf,
     agents: String,
     ending: String,
     skills: String,
-    files: BTreeMap<String, Planned>,
-    /// The paths of agents.
+    files: BTreeMap<String, PlannedFile>,
     agent_files: Vec<String>,
-    /// The paths of skills' files by their folders.
     skill_files: BTreeMap<String, Vec<String>>,
 }
 
 /// Addresses of agents and skills that are there but cannot be used as they are: the files made from them stay.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct UnusableAddresses {
     pub(super) agents: BTreeSet<String>,
     pub(super) skills: BTreeSet<String>,
 }
 
-struct Planned {
+struct PlannedFile {
     bytes: Vec<u8>,
     is_executable: bool,
 }
 
-impl Planned {
+impl PlannedFile {
     fn of_record(text: String) -> Self {
         Self {
             bytes: text.into_bytes(),
@@ -55,7 +52,7 @@ impl Planned {
     }
 }
 
-impl Target {
+impl ExportTarget {
     pub(super) fn new(out: &Path, rules: &ExportRules) -> Self {
         Self {
             out: out.to_path_buf(),
@@ -106,7 +103,7 @@ impl Target {
     }
 
     fn put(&mut self, path: String, bytes: Vec<u8>, is_executable: bool) {
-        let planned = Planned {
+        let planned = PlannedFile {
             bytes,
             is_executable,
         };
@@ -117,9 +114,9 @@ impl Target {
     pub(super) fn settle(
         mut self,
         request: &ExportRequest,
-        held: &Held,
-        recording: &Recording,
-        exported: &mut Exported,
+        held: &UnusableAddresses,
+        recording: &UndoRecording,
+        exported: &mut ExportResult,
     ) -> Result<(), FsError> {
         let mut stale = Vec::new();
         let mut records = self.settled(&mut stale, request, held, exported);
@@ -130,24 +127,25 @@ impl Target {
         for (folder, paths) in folders {
             let mut record = records.remove(&folder).unwrap_or_default();
             let own = self.own_file(&folder);
-            let is_closed = own.is_some_and(|own| self.state(&own, &record) == FileState::NotOurs);
+            let is_closed =
+                own.is_some_and(|own| self.state(&own, &record) == ExportedFileState::NotOurs);
             for path in paths {
                 let Some(planned) = self.files.get(&path) else {
                     continue;
                 };
                 let state = if is_closed {
-                    FileState::NotOurs
+                    ExportedFileState::NotOurs
                 } else {
                     self.compare(&path, planned, &record)
                 };
-                if state == FileState::NotOurs {
+                if state == ExportedFileState::NotOurs {
                     if !is_closed || path.ends_with("/SKILL.md") {
                         exported.diagnostics.push(not_ours(&self.out.join(&path)));
                     }
                 } else {
                     record.insert(&path, &planned.bytes);
                 }
-                if matches!(state, FileState::New | FileState::Changed) {
+                if matches!(state, ExportedFileState::New | ExportedFileState::Changed) {
                     writings.push((path.clone(), planned));
                 }
                 exported.files.push((path, state));
@@ -157,7 +155,7 @@ impl Target {
             }
         }
         for (folder, record) in &records {
-            self.say_record(folder, record, request, exported);
+            self.report_record(folder, record, request, exported);
         }
         if !request.is_dry {
             let announced = self.announced(&records, &writings, &stale);
@@ -174,9 +172,9 @@ impl Target {
             }
         }
         let state = if request.is_dry {
-            FileState::Stale
+            ExportedFileState::Stale
         } else {
-            FileState::Removed
+            ExportedFileState::Removed
         };
         exported
             .files
@@ -192,25 +190,25 @@ impl Target {
     /// Keeps the present files for undoing, before anything is written.
     fn keep(
         &self,
-        recording: &Recording,
-        records: &BTreeMap<String, Record>,
-        writings: &[(String, &Planned)],
+        recording: &UndoRecording,
+        records: &BTreeMap<String, ExportRecord>,
+        writings: &[(String, &PlannedFile)],
         stale: &[String],
-        announced: &[(String, Planned)],
+        announced: &[(String, PlannedFile)],
     ) -> Result<(), FsError> {
         let settled = records.iter();
         let settled: Vec<(String, Option<String>)> = settled
-            .map(|(folder, record)| (Record::path(folder), record.text()))
+            .map(|(folder, record)| (ExportRecord::path(folder), record.text()))
             .filter(|(path, _)| self.may_replace_record(path))
             .collect();
         let written = writings.iter().map(|(path, planned)| (path, *planned));
         let announced = announced.iter().map(|(path, planned)| (path, planned));
         let written = announced.chain(written);
-        let written = written.map(|(path, planned)| (path, After::File(&planned.bytes)));
-        let removed = stale.iter().map(|path| (path, After::Nothing));
+        let written = written.map(|(path, planned)| (path, PathAfter::File(&planned.bytes)));
+        let removed = stale.iter().map(|path| (path, PathAfter::Nothing));
         let settled = settled.iter().map(|(path, text)| {
-            let after = text.as_ref().map(|text| After::File(text.as_bytes()));
-            (path, after.unwrap_or(After::Nothing))
+            let after = text.as_ref().map(|text| PathAfter::File(text.as_bytes()));
+            (path, after.unwrap_or(PathAfter::Nothing))
         });
         let all = written.chain(removed).chain(settled);
         let all: Vec<_> = all
@@ -223,10 +221,10 @@ impl Target {
     /// The records with what is about to be written, beside what is there until then.
     fn announced(
         &self,
-        records: &BTreeMap<String, Record>,
-        writings: &[(String, &Planned)],
+        records: &BTreeMap<String, ExportRecord>,
+        writings: &[(String, &PlannedFile)],
         stale: &[String],
-    ) -> Vec<(String, Planned)> {
+    ) -> Vec<(String, PlannedFile)> {
         let mut announced = Vec::new();
         for (folder, record) in records {
             let below = format!("{folder}/");
@@ -237,9 +235,9 @@ impl Target {
             }
             let mut both = self.record(folder);
             both.add(record);
-            let path = Record::path(folder);
+            let path = ExportRecord::path(folder);
             if let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) {
-                announced.push((path, Planned::of_record(text)));
+                announced.push((path, PlannedFile::of_record(text)));
             }
         }
         announced
@@ -255,9 +253,9 @@ impl Target {
         &self,
         stale: &mut Vec<String>,
         request: &ExportRequest,
-        held: &Held,
-        exported: &mut Exported,
-    ) -> BTreeMap<String, Record> {
+        held: &UnusableAddresses,
+        exported: &mut ExportResult,
+    ) -> BTreeMap<String, ExportRecord> {
         let mut records = BTreeMap::new();
         let mut folders: BTreeSet<String> = self.skill_files.keys().cloned().collect();
         if request.is_whole {
@@ -290,14 +288,17 @@ impl Target {
         records
     }
 
-    fn record(&self, folder: &str) -> Record {
-        let place = self.existing(&Record::path(folder));
+    fn record(&self, folder: &str) -> ExportRecord {
+        let place = self.existing(&ExportRecord::path(folder));
         let read = place.and_then(|place| place.read(record::MAX_BYTES));
-        read.map_or_else(|_| Record::default(), |bytes| Record::read(bytes, folder))
+        read.map_or_else(
+            |_| ExportRecord::default(),
+            |bytes| ExportRecord::read(bytes, folder),
+        )
     }
 
-    fn existing(&self, path: &str) -> Result<Spot, FsError> {
-        Spot::existing(&self.out, Path::new(path))
+    fn existing(&self, path: &str) -> Result<FilePlace, FsError> {
+        FilePlace::existing(&self.out, Path::new(path))
     }
 
     /// The content of a plain file; none where nothing is. A link on the way is an error.
@@ -313,13 +314,11 @@ impl Target {
         !matches!(self.read(path), Ok(None))
     }
 
-    /// The source that a file with the mark names.
     fn source_of(&self, path: &str) -> Option<String> {
         let text = String::from_utf8(self.read(path).ok()??).ok()?;
         generated::source_of(&text).map(str::to_owned)
     }
 
-    /// Returns true if a file was made from one of these.
     fn is_from(&self, path: &str, addresses: &BTreeSet<String>) -> bool {
         let source = self.source_of(path);
         source.is_some_and(|source| addresses.contains(&source))
@@ -331,24 +330,24 @@ impl Target {
         (folder != self.agents && self.has(&own)).then_some(own)
     }
 
-    fn state(&self, path: &str, record: &Record) -> FileState {
+    fn state(&self, path: &str, record: &ExportRecord) -> ExportedFileState {
         let planned = self.files.get(path);
-        planned.map_or(FileState::Same, |planned| {
+        planned.map_or(ExportedFileState::Same, |planned| {
             self.compare(path, planned, record)
         })
     }
 
     /// Writes a file that is new, or in the place of what was read there a moment ago.
-    fn write(&self, path: &str, planned: &Planned) -> Result<(), FsError> {
+    fn write(&self, path: &str, planned: &PlannedFile) -> Result<(), FsError> {
         let mode = if planned.is_executable { 0o755 } else { 0o644 };
-        let place = Spot::beneath(&self.out, Path::new(path))?;
+        let place = FilePlace::beneath(&self.out, Path::new(path))?;
         match self.read(path)? {
             None => atomic::create_at(&place, &planned.bytes, Some(mode)),
             Some(before) => {
                 match atomic::replace_with_mode(&place, &before, &planned.bytes, mode)? {
-                    Replaced::Done => Ok(()),
-                    Replaced::Changed => {
-                        let error = std::io::Error::other("somebody else changed it just now");
+                    ReplaceOutcome::Done => Ok(()),
+                    ReplaceOutcome::Changed => {
+                        let error = std::io::Error::other("another program changed it just now");
                         Err(FsError::new("write", place.path(), error))
                     }
                 }
@@ -356,40 +355,41 @@ impl Target {
         }
     }
 
-    /// Reports the state of a record.
-    fn say_record(
+    fn report_record(
         &self,
         folder: &str,
-        record: &Record,
+        record: &ExportRecord,
         request: &ExportRequest,
-        exported: &mut Exported,
+        exported: &mut ExportResult,
     ) {
-        let path = Record::path(folder);
+        let path = ExportRecord::path(folder);
         let state = match record.text() {
             Some(text) => {
-                let planned = Planned::of_record(text);
-                match self.compare(&path, &planned, &Record::default()) {
-                    FileState::NotOurs if self.may_replace_record(&path) => FileState::Changed,
+                let planned = PlannedFile::of_record(text);
+                match self.compare(&path, &planned, &ExportRecord::default()) {
+                    ExportedFileState::NotOurs if self.may_replace_record(&path) => {
+                        ExportedFileState::Changed
+                    }
                     state => state,
                 }
             }
             None if self.source_of(&path).is_none() => return,
-            None if request.is_dry => FileState::Stale,
-            None => FileState::Removed,
+            None if request.is_dry => ExportedFileState::Stale,
+            None => ExportedFileState::Removed,
         };
-        if state == FileState::NotOurs {
+        if state == ExportedFileState::NotOurs {
             exported.diagnostics.push(not_ours(&self.out.join(&path)));
         }
         exported.files.push((path, state));
     }
 
     /// Writes what a folder has from now on, and removes a record of nothing.
-    fn settle_record(&self, folder: &str, record: &Record) -> Result<(), FsError> {
-        let path = Record::path(folder);
+    fn settle_record(&self, folder: &str, record: &ExportRecord) -> Result<(), FsError> {
+        let path = ExportRecord::path(folder);
         if !self.may_replace_record(&path) {
             return Ok(());
         }
-        match record.text().map(Planned::of_record) {
+        match record.text().map(PlannedFile::of_record) {
             None if self.is_there(&path) => self.remove(&path),
             Some(planned) if !matches!(self.read(&path), Ok(Some(there)) if there == planned.bytes) => {
                 self.write(&path, &planned)
@@ -398,21 +398,26 @@ impl Target {
         }
     }
 
-    fn compare(&self, path: &str, planned: &Planned, record: &Record) -> FileState {
+    fn compare(
+        &self,
+        path: &str,
+        planned: &PlannedFile,
+        record: &ExportRecord,
+    ) -> ExportedFileState {
         let there = match self.read(path) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return FileState::New,
-            Err(_) => return FileState::NotOurs,
+            Ok(None) => return ExportedFileState::New,
+            Err(_) => return ExportedFileState::NotOurs,
         };
         let mode = self.existing(path).and_then(|place| place.mode());
         let is_executable = mode.is_ok_and(|mode| mode & 0o111 != 0);
         let is_same = there == planned.bytes;
         if is_same && is_executable == planned.is_executable {
-            FileState::Same
+            ExportedFileState::Same
         } else if is_same || record.has(path, &there) {
-            FileState::Changed
+            ExportedFileState::Changed
         } else {
-            FileState::NotOurs
+            ExportedFileState::NotOurs
         }
     }
 
@@ -423,7 +428,7 @@ impl Target {
         path: &str,
         digests: &BTreeSet<String>,
         stale: &mut Vec<String>,
-        exported: &mut Exported,
+        exported: &mut ExportResult,
     ) -> bool {
         match self.read(path) {
             Ok(Some(bytes)) if digests.contains(&Digest::of(&bytes).to_string()) => {
@@ -440,7 +445,7 @@ impl Target {
     }
 
     /// Reports files that carry the mark without being in a record: copies whose makers may not know the mark.
-    fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut Exported) {
+    fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut ExportResult) {
         let names = files::list(&self.out.join(&self.agents), MAX_ENTRIES).unwrap_or_default();
         let names = names.into_iter().filter(|(_, is_folder)| !is_folder);
         let agents = names.map(|(name, _)| (format!("{}/{name}", self.agents), &self.agents));
@@ -469,7 +474,7 @@ impl Target {
             let is_hosts = [&self.agents, &self.skills]
                 .into_iter()
                 .any(|own| own == folder);
-            if is_hosts || !Spot::remove_empty_folder(&self.out, Path::new(folder)) {
+            if is_hosts || !FilePlace::remove_empty_folder(&self.out, Path::new(folder)) {
                 break;
             }
             rest = folder;

@@ -9,15 +9,15 @@ use grove_spec::{Code, Diagnostic};
 
 /// Addresses of skills, each list in the order of its snapshot.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct SnapshotDifference {
     pub(super) added: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) changed: Vec<String>,
 }
 
 /// The skills that are new, gone or changed in the newer snapshot.
-pub(super) fn between(old: &Snapshot, new: &Snapshot) -> Difference {
-    let mut difference = Difference::default();
+pub(super) fn between(old: &Snapshot, new: &Snapshot) -> SnapshotDifference {
+    let mut difference = SnapshotDifference::default();
     let gone = |root: &&grove_catalog::Root| new.roots.iter().all(|other| other.path != root.path);
     for root in old.roots.iter().filter(gone) {
         let skills = skills_in(old, &root.path).iter();
@@ -38,7 +38,7 @@ fn compare(
     mut before: &[Skill],
     new: &Snapshot,
     mut after: &[Skill],
-    difference: &mut Difference,
+    difference: &mut SnapshotDifference,
 ) {
     loop {
         let order = match (before.first(), after.first()) {
@@ -64,7 +64,7 @@ fn compare(
     }
 }
 
-fn place(skill: &Skill) -> (&str, grove_catalog::identity::Layout) {
+fn place(skill: &Skill) -> (&str, grove_catalog::identity::SkillLayout) {
     (skill.id(), skill.place.layout)
 }
 
@@ -94,11 +94,10 @@ fn skills_in<'a>(snapshot: &'a Snapshot, root: &Path) -> &'a [Skill] {
 }
 
 /// Returns true if findings differ that do not follow from the inputs of the digest.
-pub(super) fn says_more(old: &Snapshot, new: &Snapshot) -> bool {
+pub(super) fn findings_differ(old: &Snapshot, new: &Snapshot) -> bool {
     old.diagnostics != new.diagnostics || !kept(old).eq(kept(new))
 }
 
-/// Findings that were not there before.
 pub(super) fn new_findings(old: &Snapshot, new: &Snapshot) -> Vec<Diagnostic> {
     let known = &old.diagnostics;
     let of_snapshot = new

@@ -11,8 +11,8 @@ use grove_fs::watch::Bell;
 use grove_spec::{Code, Diagnostic};
 
 use super::difference;
-use super::why::{Cause, Causes, What};
-use crate::library::{Library, Look};
+use super::reload_cause::{ReloadCause, ReloadCauses, ReloadEvent};
+use crate::library::{Discovery, Library};
 
 /// The publications that are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
@@ -22,59 +22,55 @@ const REMEMBERED: usize = 64;
 pub(super) struct LoadQueue {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
     library: Mutex<Library>,
-    state: Mutex<State>,
+    state: Mutex<LoadState>,
     changed: Condvar,
     bell: Option<Arc<Bell>>,
 }
 
 #[derive(Debug)]
-struct State {
-    latest: Look,
-    /// The number of loads that have begun.
+struct LoadState {
+    latest: Discovery,
     begun: u64,
-    /// The number of loads that are done.
     done: u64,
     /// The number of the latest load that a caller waits for.
-    asked: u64,
-    /// The number of publications so far.
+    wanted_load: u64,
     sequence: u64,
-    /// The time of the last publication.
     published: Instant,
-    remembered: VecDeque<(u64, Vec<Cause>)>,
+    remembered: VecDeque<(u64, Vec<ReloadCause>)>,
     stopping: bool,
-    /// Set when the thread has ended, so that only callers look.
-    over: bool,
+    /// Set when the thread has ended, so that only callers discover.
+    has_ended: bool,
 }
 
 /// The publications since a subscriber looked, taken together.
-pub(super) struct News {
+pub(super) struct Publications {
     pub(super) sequence: u64,
-    pub(super) look: Look,
-    pub(super) why: Vec<Cause>,
+    pub(super) discovery: Discovery,
+    pub(super) why: Vec<ReloadCause>,
     pub(super) published: Instant,
 }
 
 impl LoadQueue {
-    pub(super) fn new(library: Library, first: Look, bell: Option<Arc<Bell>>) -> Self {
+    pub(super) fn new(library: Library, first: Discovery, bell: Option<Arc<Bell>>) -> Self {
         Self {
             library: Mutex::new(library),
-            state: Mutex::new(State {
+            state: Mutex::new(LoadState {
                 latest: first,
                 begun: 1,
                 done: 1,
-                asked: 0,
+                wanted_load: 0,
                 sequence: 0,
                 published: Instant::now(),
                 remembered: VecDeque::new(),
                 stopping: false,
-                over: false,
+                has_ended: false,
             }),
             changed: Condvar::new(),
             bell,
         }
     }
 
-    pub(super) fn latest(&self) -> Look {
+    pub(super) fn latest(&self) -> Discovery {
         self.state().latest.clone()
     }
 
@@ -82,30 +78,28 @@ impl LoadQueue {
         self.state().done
     }
 
-    /// The position at which a new subscriber begins.
-    pub(super) fn position(&self) -> (u64, Look) {
+    pub(super) fn position(&self) -> (u64, Discovery) {
         let state = self.state();
         (state.sequence, state.latest.clone())
     }
 
     /// Waits for a load that begins after this was called.
-    pub(super) fn look(&self) -> Look {
-        let wanted = self.ask();
+    pub(super) fn discover(&self) -> Discovery {
+        let wanted = self.request_load();
         self.wait_for_load(wanted)
     }
 
-    /// Asks for a load that has not begun, and gives its number.
-    fn ask(&self) -> u64 {
+    fn request_load(&self) -> u64 {
         let mut state = self.state();
         let wanted = state.begun + 1;
-        state.asked = state.asked.max(wanted);
+        state.wanted_load = state.wanted_load.max(wanted);
         drop(state);
         self.ring();
         wanted
     }
 
-    fn wait_for_load(&self, wanted: u64) -> Look {
-        let is_waiting = |state: &mut State| state.done < wanted && !state.over;
+    fn wait_for_load(&self, wanted: u64) -> Discovery {
+        let is_waiting = |state: &mut LoadState| state.done < wanted && !state.has_ended;
         let state = self
             .changed
             .wait_while(self.state(), is_waiting)
@@ -114,12 +108,11 @@ impl LoadQueue {
             return state.latest.clone();
         }
         drop(state);
-        self.load(|| Causes::of(What::Asked))
+        self.load(|| ReloadCauses::of(ReloadEvent::Asked))
     }
 
-    /// Waits for something that was published after `seen`.
-    pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<News> {
-        let is_waiting = |state: &mut State| state.sequence <= seen && !state.stopping;
+    pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<Publications> {
+        let is_waiting = |state: &mut LoadState| state.sequence <= seen && !state.stopping;
         let left = until.saturating_duration_since(Instant::now());
         let (state, _) = self
             .changed
@@ -128,23 +121,23 @@ impl LoadQueue {
         if state.sequence <= seen {
             return None;
         }
-        let mut why = Causes::default();
+        let mut why = ReloadCauses::default();
         let missed = state.remembered.iter().filter(|(at, _)| *at > seen);
         missed
             .flat_map(|(_, causes)| causes)
             .for_each(|cause| why.add(cause.clone()));
-        Some(News {
+        Some(Publications {
             sequence: state.sequence,
-            look: state.latest.clone(),
+            discovery: state.latest.clone(),
             why: why.into_vec(),
             published: state.published,
         })
     }
 
     /// Returns true if a caller waits for a load that has not begun.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_load_requested(&self) -> bool {
         let state = self.state();
-        state.asked > state.begun
+        state.wanted_load > state.begun
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -152,28 +145,28 @@ impl LoadQueue {
     }
 
     /// Loads and publishes; the reasons are asked for when the load has begun.
-    pub(super) fn load(&self, why: impl FnOnce() -> Causes) -> Look {
+    pub(super) fn load(&self, why: impl FnOnce() -> ReloadCauses) -> Discovery {
         let mut library = self.library();
         self.state().begun += 1;
         let why = why();
-        let look = library.look();
+        let discovery = library.discover();
         let mut state = self.state();
         state.done += 1;
-        let old = state.publish(&look, why);
+        let old = state.publish(&discovery, why);
         drop(state);
         self.changed.notify_all();
         // Freeing thousands of skills takes its time, and no caller has to wait for it.
         drop(old);
-        look
+        discovery
     }
 
     /// Works with the library between two loads, and publishes what the work loaded.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
         let done = work(&mut library);
-        let old = library.last_look().map(|look| {
+        let old = library.last_discovery().map(|discovery| {
             let mut state = self.state();
-            state.publish(look, Causes::of(What::Asked))
+            state.publish(discovery, ReloadCauses::of(ReloadEvent::Asked))
         });
         self.changed.notify_all();
         drop(old);
@@ -185,27 +178,26 @@ impl LoadQueue {
         self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the thread to end.
     pub(super) fn stop(&self) {
         self.state().stopping = true;
         self.ring();
         self.changed.notify_all();
     }
 
-    /// Marks the end of the thread; from now on a caller that waits looks by itself.
+    /// Marks the end of the thread; from now on a caller that waits discovers by itself.
     pub(super) fn end(&self) {
-        self.state().over = true;
+        self.state().has_ended = true;
         self.changed.notify_all();
     }
 
-    pub(super) fn tell_that_nobody_watches(&self) {
+    pub(super) fn mark_unwatched(&self) {
         let message = "no thread could be started to watch files, so changes are seen only on the next request";
         let notice = Diagnostic::new(Code::WatchPolling, message);
         self.library().set_notices(vec![notice]);
-        self.load(|| Causes::of(What::Watching));
+        self.load(|| ReloadCauses::of(ReloadEvent::Watching));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -216,15 +208,15 @@ impl LoadQueue {
     }
 }
 
-impl State {
-    /// Takes a look; tells subscribers if its snapshot says anything else than the one before.
+impl LoadState {
+    /// Publishes a discovery; tells subscribers if its snapshot says anything else than the one before.
     ///
-    /// Gives back the look before.
-    fn publish(&mut self, look: &Look, why: Causes) -> Look {
-        let last = std::mem::replace(&mut self.latest, look.clone());
-        let (before, now) = (&last.snapshot, &look.snapshot);
+    /// Returns the discovery before.
+    fn publish(&mut self, discovery: &Discovery, why: ReloadCauses) -> Discovery {
+        let last = std::mem::replace(&mut self.latest, discovery.clone());
+        let (before, now) = (&last.snapshot, &discovery.snapshot);
         let is_news = !Arc::ptr_eq(before, now)
-            && (before.version != now.version || difference::says_more(before, now));
+            && (before.version != now.version || difference::findings_differ(before, now));
         if !is_news {
             return last;
         }
@@ -253,17 +245,17 @@ mod tests {
     use std::sync::{Barrier, mpsc};
 
     use super::*;
-    use crate::{Environment, Request};
+    use crate::{DiscoveryRequest, Environment};
 
     fn queue() -> Arc<LoadQueue> {
         let nowhere = Path::new(Environment::NOWHERE);
         let environment = Environment::for_home(nowhere.to_owned(), nowhere.to_owned());
-        let request = Request {
-            view: crate::View::Folders(Vec::new()),
-            ..Request::default()
+        let request = DiscoveryRequest {
+            view: crate::DiscoveryView::Folders(Vec::new()),
+            ..DiscoveryRequest::default()
         };
         let mut library = Library::living(environment, request);
-        let first = library.look();
+        let first = library.discover();
         Arc::new(LoadQueue::new(library, first, None))
     }
 
@@ -282,25 +274,25 @@ mod tests {
                 queue.load(move || {
                     began.send(()).unwrap();
                     held.recv().unwrap();
-                    Causes::default()
+                    ReloadCauses::default()
                 })
             });
             wait_begun.recv().unwrap();
             for _ in 0..CALLERS {
                 scope.spawn(|| {
-                    let wanted = queue.ask();
+                    let wanted = queue.request_load();
                     all_asked.wait();
                     queue.wait_for_load(wanted);
                 });
             }
             all_asked.wait();
-            assert!(queue.is_asked());
+            assert!(queue.is_load_requested());
             go_on.send(()).unwrap();
             in_flight.join().unwrap();
             assert_eq!(queue.loads(), first + 1);
             // The work of a live library's thread.
-            while queue.is_asked() {
-                queue.load(Causes::default);
+            while queue.is_load_requested() {
+                queue.load(ReloadCauses::default);
             }
         });
         assert_eq!(queue.loads(), first + 2);
@@ -311,7 +303,7 @@ mod tests {
         let queue = queue();
         queue.end();
         let before = queue.loads();
-        queue.look();
+        queue.discover();
         assert_eq!(queue.loads(), before + 1);
     }
 }

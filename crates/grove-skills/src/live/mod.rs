@@ -1,12 +1,12 @@
-//! A library that stays up to date: it watches, looks again when something happened, and tells its subscribers.
+//! A library that stays up to date: it watches, discovers again when something happened, and tells its subscribers.
 //!
 //! ```no_run
 //! use std::time::Duration;
 //! use grove_skills::live::LiveLibrary;
-//! use grove_skills::{Environment, Request};
+//! use grove_skills::{Environment, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let library = LiveLibrary::start(environment, Request::default());
+//! let library = LiveLibrary::start(environment, DiscoveryRequest::default());
 //! let mut subscription = library.subscribe();
 //! let now = library.snapshot(); // every file was looked at after this was called
 //! while let Some(update) = subscription.next(Duration::from_secs(60)) {
@@ -15,14 +15,14 @@
 //! # let _ = now;
 //! ```
 //!
-//! Watching only says when to look. The truth is what [`Library::load`] finds, and a caller that needs it for a turn
-//! asks for [`LiveLibrary::snapshot`], which looks. However many ask, one load is under way and one is waiting at most.
+//! Watching only says when to discover. The truth is what [`Library::load`] finds, and a caller that needs it for a turn
+//! asks for [`LiveLibrary::snapshot`], which discovers. However many ask, one load is under way and one is waiting at most.
 //! No subscriber can hold up the looking: it takes what there is when it comes.
 
 mod difference;
 mod load_queue;
 mod places;
-mod why;
+mod reload_cause;
 mod worker;
 
 use std::sync::Arc;
@@ -35,28 +35,28 @@ use grove_fs::watch::Bell;
 use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
-use crate::library::{Library, Look, LookAgain};
-use crate::request::{Parts, Request};
+use crate::library::{Discovery, Library, Rediscover};
+use crate::request::{DiscoveryParts, DiscoveryRequest};
 use load_queue::LoadQueue;
-pub use why::{Cause, What};
-use worker::Worker;
+pub use reload_cause::{ReloadCause, ReloadEvent};
+use worker::LiveWorker;
 
 /// The times and bounds that a live library keeps to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct LiveOptions {
     /// The time without events after which the events before it are published.
     pub quiet: Duration,
     /// The longest wait for such a time.
     pub longest_wait: Duration,
-    /// The longest time between two looks while some changes cannot be noticed.
+    /// The longest time between two discoveries while some changes cannot be noticed.
     pub poll: Duration,
-    /// The longest time between two looks although everything is watched: a link may lead to an unwatched place.
+    /// The longest time between two discoveries although everything is watched: a link may lead to an unwatched place.
     pub verify: Duration,
     /// The most folders that are watched.
     pub max_watches: usize,
 }
 
-impl Default for Options {
+impl Default for LiveOptions {
     fn default() -> Self {
         Self {
             quiet: Duration::from_millis(100),
@@ -77,47 +77,51 @@ pub struct LiveLibrary {
 
 impl LiveLibrary {
     /// Looks for the first time, and watches from then on.
-    pub fn start(environment: Environment, request: Request) -> Self {
-        Self::start_with(environment, request, Options::default())
+    pub fn start(environment: Environment, request: DiscoveryRequest) -> Self {
+        Self::start_with(environment, request, LiveOptions::default())
     }
 
     /// The same with other times.
-    pub fn start_with(environment: Environment, request: Request, options: Options) -> Self {
+    pub fn start_with(
+        environment: Environment,
+        request: DiscoveryRequest,
+        options: LiveOptions,
+    ) -> Self {
         let mut library = Library::living(environment, request);
-        let first = library.look();
+        let first = library.discover();
         let bell = Bell::new().ok().map(Arc::new);
         let queue = Arc::new(LoadQueue::new(library, first, bell.clone()));
         let thread = bell.and_then(|bell| {
-            let worker = Worker::new(Arc::clone(&queue), &bell, options);
+            let worker = LiveWorker::new(Arc::clone(&queue), &bell, options);
             let builder = std::thread::Builder::new().name("grove-live".to_owned());
             builder.spawn(move || worker.run()).ok()
         });
         if thread.is_none() {
-            // No thread will look: every question looks, and the snapshot says so.
+            // No thread will discover: every question does, and the snapshot says so.
             queue.end();
-            queue.tell_that_nobody_watches();
+            queue.mark_unwatched();
         }
         Self { queue, thread }
     }
 
-    /// The look for a turn: everything in it was looked at after this was called. A caller that asks while others wait
+    /// The discovery for a turn: everything in it was looked at after this was called. A caller that asks while others wait
     /// shares the load that they wait for, if it has not begun.
-    pub fn look(&self) -> Look {
-        self.queue.look()
+    pub fn discover(&self) -> Discovery {
+        self.queue.discover()
     }
 
     /// The snapshot for a turn.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.look().snapshot
+        self.discover().snapshot
     }
 
-    /// The last snapshot, without looking.
+    /// The last snapshot, without another discovery.
     pub fn latest(&self) -> Arc<Snapshot> {
-        self.latest_look().snapshot
+        self.latest_discovery().snapshot
     }
 
-    /// The last look, without another.
-    pub fn latest_look(&self) -> Look {
+    /// The last discovery, without another.
+    pub fn latest_discovery(&self) -> Discovery {
         self.queue.latest()
     }
 
@@ -128,11 +132,11 @@ impl LiveLibrary {
 
     /// Subscribes to changes from now on.
     pub fn subscribe(&self) -> Subscription {
-        let (seen, look) = self.queue.position();
+        let (seen, discovery) = self.queue.position();
         Subscription {
             queue: Arc::clone(&self.queue),
             seen,
-            base: look.snapshot,
+            base: discovery.snapshot,
         }
     }
 
@@ -142,13 +146,13 @@ impl LiveLibrary {
     }
 }
 
-impl LookAgain for &LiveLibrary {
-    fn look_again(&mut self) -> Look {
-        self.look()
+impl Rediscover for &LiveLibrary {
+    fn rediscover(&mut self) -> Discovery {
+        self.discover()
     }
 
     fn forget_files(&mut self) {
-        self.with(LookAgain::forget_files);
+        self.with(Rediscover::forget_files);
     }
 }
 
@@ -164,11 +168,11 @@ impl Drop for LiveLibrary {
 
 /// The changes since a subscriber's last update.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct LibraryUpdate {
     /// The snapshot as it is now.
     pub snapshot: Arc<Snapshot>,
     /// The kinds that were looked for.
-    pub parts: Parts,
+    pub parts: DiscoveryParts,
     /// Its version; the same as before when only findings are new.
     pub version: u64,
     /// The digest of the snapshot.
@@ -180,7 +184,7 @@ pub struct Update {
     /// Addresses of skills with another content, state or name.
     pub changed: Vec<String>,
     /// The reasons for looking, as far as they are remembered.
-    pub why: Vec<Cause>,
+    pub why: Vec<ReloadCause>,
     /// Findings that are new.
     pub findings: Vec<Diagnostic>,
     /// The time at which the snapshot was published.
@@ -207,17 +211,17 @@ impl Subscription {
     }
 
     /// Waits for an update; none when the time is over or the library will never publish again.
-    pub fn next(&mut self, timeout: Duration) -> Option<Update> {
+    pub fn next(&mut self, timeout: Duration) -> Option<LibraryUpdate> {
         let news = self
             .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
-        let snapshot = Arc::clone(&news.look.snapshot);
+        let snapshot = Arc::clone(&news.discovery.snapshot);
         let difference = difference::between(&self.base, &snapshot);
         let findings = difference::new_findings(&self.base, &snapshot);
         self.seen = news.sequence;
         self.base = Arc::clone(&snapshot);
-        Some(Update {
-            parts: news.look.request.parts,
+        Some(LibraryUpdate {
+            parts: news.discovery.request.parts,
             version: snapshot.version,
             digest: snapshot.digest,
             snapshot,

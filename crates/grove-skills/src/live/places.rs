@@ -6,32 +6,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::hosts::{Host, NamedFolders};
-use grove_catalog::identity::{self, Layout};
+use grove_catalog::identity::{self, SkillLayout};
 use grove_fs::files::{link_target, link_targets};
 use grove_fs::stamp::fingerprint;
-use grove_fs::watch::{Change, Interest, Sighting, Wanted};
-use grove_spec::package::Kind;
+use grove_fs::watch::{ChangeKind, FolderInterest, WatchEvent, WatchedFolders};
+use grove_spec::package::EntryKind;
 
-use super::why::What;
+use super::reload_cause::ReloadEvent;
 use crate::environment::Environment;
 use crate::environment_variables::PATH;
 use crate::library::Library;
 use crate::loading::LoadedRoot;
 use crate::packages;
 use crate::project::MARKERS;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
 
-/// The places that a library looks in, and those that tell it how.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct WatchedPlaces {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
-    /// The folders in which packages are installed.
     package_folders: Vec<PathBuf>,
-    /// The folders in which agents and chains were looked for.
     folders: Vec<PathBuf>,
     /// Files that agents, chains, settings or packages name.
     named: Vec<PathBuf>,
@@ -45,19 +42,18 @@ pub(super) struct Places {
     linked: BTreeSet<PathBuf>,
 }
 
-impl Places {
-    /// The places of a library that has looked.
+impl WatchedPlaces {
     pub(super) fn of(library: &Library) -> Self {
         let mut places = Self::default();
-        let Some(look) = library.last_look() else {
+        let Some(discovery) = library.last_discovery() else {
             return places;
         };
-        let (request, project) = (&look.request, &look.world.project);
+        let (request, project) = (&discovery.request, &discovery.world.project);
         let environment = library.environment();
-        let mut kinds = Kind::ALL.into_iter();
+        let mut kinds = EntryKind::ALL.into_iter();
         let is_own = kinds.any(|kind| {
             let is_asked = request.parts.has(kind);
-            is_asked && request.view_of(kind) == View::Own
+            is_asked && request.view_of(kind) == DiscoveryView::Own
         });
         let host = request.view.host();
         let (agents, chains) = library.definitions();
@@ -80,8 +76,8 @@ impl Places {
             // A package is named, installed or changed like a setting is.
             places
                 .settings
-                .extend(packages::signs(environment, project));
-            places.package_folders = packages::shelves(environment, project);
+                .extend(packages::declaring_files(environment, project));
+            places.package_folders = packages::package_folders(environment, project);
             places.grants = Some(trusting::folder(environment));
         }
         let is_pi = |host: &Host| host.scan.named_folders == NamedFolders::Pi;
@@ -129,8 +125,8 @@ impl Places {
 
     fn add_files(&mut self, library: &Library) {
         self.files.extend(self.named.iter().cloned());
-        if let Some(look) = library.last_look() {
-            let (agents, chains) = (&look.snapshot.agents, &look.snapshot.chains);
+        if let Some(discovery) = library.last_discovery() {
+            let (agents, chains) = (&discovery.snapshot.agents, &discovery.snapshot.chains);
             let agents_files = agents.all.iter().map(|agent| agents.location(agent));
             self.files.extend(agents_files);
             let chain_files = chains.all.iter().map(|chain| chains.location(chain));
@@ -163,14 +159,13 @@ impl Places {
     }
 
     /// Returns true if an event laid a link in the place of a file that is watched itself.
-    pub(super) fn is_new_link(&self, sighting: &Sighting) -> bool {
+    pub(super) fn is_new_link(&self, sighting: &WatchEvent) -> bool {
         let is_file = self.files.contains(&sighting.path);
-        is_file && sighting.change == Change::Appeared && link_target(&sighting.path).is_ok()
+        is_file && sighting.change == ChangeKind::Appeared && link_target(&sighting.path).is_ok()
     }
 
-    /// The folders to watch.
-    pub(super) fn wanted(&self, library: &Library) -> Wanted {
-        let mut wanted = Wanted::default();
+    pub(super) fn wanted(&self, library: &Library) -> WatchedFolders {
+        let mut wanted = WatchedFolders::default();
         for path in [&self.roots, &self.settings, &self.named]
             .into_iter()
             .flatten()
@@ -182,32 +177,32 @@ impl Places {
         }
         for folder in self.grants.iter().chain(&self.package_folders) {
             wanted.add_way_to(folder);
-            wanted.add(folder, &Interest::Everything);
+            wanted.add(folder, &FolderInterest::Everything);
         }
         for folder in &self.folders {
-            wanted.add(folder, &Interest::Everything);
+            wanted.add(folder, &FolderInterest::Everything);
         }
         let markers = MARKERS.iter().map(OsString::from).collect();
-        let markers = Interest::Names(Arc::new(markers));
+        let markers = FolderInterest::Names(Arc::new(markers));
         for folder in &self.around {
             wanted.add(folder, &markers);
         }
-        let programs = Interest::Names(Arc::new(self.programs.clone()));
+        let programs = FolderInterest::Names(Arc::new(self.programs.clone()));
         for folder in &self.program_folders {
             wanted.add_way_to(folder);
             wanted.add(folder, &programs);
         }
-        let skill_file = Interest::Names(Arc::new([OsString::from("SKILL.md")].into()));
+        let skill_file = FolderInterest::Names(Arc::new([OsString::from("SKILL.md")].into()));
         for (planned, loaded) in library.last_roots() {
             let (root, Some(loaded)) = (&planned.root.path, loaded) else {
                 continue;
             };
-            wanted.add(root, &Interest::Everything);
+            wanted.add(root, &FolderInterest::Everything);
             for folder in loaded.folders() {
-                wanted.add(&root.join(folder), &Interest::Everything);
+                wanted.add(&root.join(folder), &FolderInterest::Everything);
             }
             let in_folders = loaded.candidates.iter();
-            for skill in in_folders.filter(|skill| skill.layout == Layout::Folder) {
+            for skill in in_folders.filter(|skill| skill.layout == SkillLayout::Folder) {
                 wanted.add(&root.join(&*skill.id), &skill_file);
             }
         }
@@ -215,29 +210,29 @@ impl Places {
     }
 
     /// The possible meanings of an event at a path: a folder can lead to a root and to configuration.
-    pub(super) fn meanings(&self, sighting: &Sighting) -> Vec<What> {
+    pub(super) fn meanings(&self, sighting: &WatchEvent) -> Vec<ReloadEvent> {
         let mut meanings = vec![self.meaning(sighting)];
         let leads_to = |place: &PathBuf| place.starts_with(&sighting.path);
-        if sighting.change != Change::Overflow && self.roots.iter().any(leads_to) {
+        if sighting.change != ChangeKind::Overflow && self.roots.iter().any(leads_to) {
             if self.settings.iter().any(leads_to) {
-                meanings.push(What::Configuration);
+                meanings.push(ReloadEvent::Configuration);
             }
             if self.grants.iter().any(leads_to) {
-                meanings.push(What::Trust);
+                meanings.push(ReloadEvent::Trust);
             }
         }
         meanings
     }
 
-    fn meaning(&self, sighting: &Sighting) -> What {
-        let Sighting { path, change } = sighting;
-        if *change == Change::Overflow {
-            return What::Overflow;
+    fn meaning(&self, sighting: &WatchEvent) -> ReloadEvent {
+        let WatchEvent { path, change } = sighting;
+        if *change == ChangeKind::Overflow {
+            return ReloadEvent::Overflow;
         }
-        let is = |appeared: What, gone: What, written: What| match change {
-            Change::Appeared => appeared,
-            Change::Gone => gone,
-            Change::Written | Change::Overflow => written,
+        let is = |appeared: ReloadEvent, gone: ReloadEvent, written: ReloadEvent| match change {
+            ChangeKind::Appeared => appeared,
+            ChangeKind::Gone => gone,
+            ChangeKind::Written | ChangeKind::Overflow => written,
         };
         let leads_to = |places: &[PathBuf]| places.iter().any(|place| place.starts_with(path));
         let in_search_path = path.parent().is_some_and(|folder| {
@@ -251,41 +246,45 @@ impl Places {
             .parent()
             .is_some_and(|folder| self.package_folders.iter().any(|known| known == folder));
         if self.settings.contains(path) || is_package {
-            What::Configuration
+            ReloadEvent::Configuration
         } else if leads_to(&self.roots) {
-            is(What::RootAppeared, What::RootRemoved, What::RootChanged)
+            is(
+                ReloadEvent::RootAppeared,
+                ReloadEvent::RootRemoved,
+                ReloadEvent::RootChanged,
+            )
         } else if self.roots.iter().any(|root| path.starts_with(root))
             || self.named.contains(path)
             || self.linked.contains(path)
         {
             let is_known = self.files.contains(path) || self.linked.contains(path);
             let appeared = if is_known {
-                What::Edited
+                ReloadEvent::Edited
             } else {
-                What::Appeared
+                ReloadEvent::Appeared
             };
-            is(appeared, What::Removed, What::Edited)
+            is(appeared, ReloadEvent::Removed, ReloadEvent::Edited)
         } else if is_program || leads_to(&self.program_folders) {
             is(
-                What::ProgramAppeared,
-                What::ProgramRemoved,
-                What::ProgramChanged,
+                ReloadEvent::ProgramAppeared,
+                ReloadEvent::ProgramRemoved,
+                ReloadEvent::ProgramChanged,
             )
         } else if let Some(grants) = &self.grants
             && (path.starts_with(grants) || grants.starts_with(path))
         {
-            What::Trust
+            ReloadEvent::Trust
         } else if leads_to(&self.settings) {
-            What::Configuration
+            ReloadEvent::Configuration
         } else {
-            What::Project
+            ReloadEvent::Project
         }
     }
 }
 
 /// A number that is the same as long as the same folders have to be watched.
 pub(super) fn shape(library: &Library) -> u128 {
-    let mut shape = Shape(Vec::new());
+    let mut shape = PlacesFingerprint(Vec::new());
     for (planned, loaded) in library.last_roots() {
         shape.add(planned.root.path.as_os_str().as_encoded_bytes());
         shape.add(&[u8::from(loaded.is_some())]);
@@ -304,9 +303,9 @@ pub(super) fn shape(library: &Library) -> u128 {
 }
 
 /// Everything that decides which folders are watched, in a row: one fingerprint of all is faster than thousands.
-struct Shape(Vec<u8>);
+struct PlacesFingerprint(Vec<u8>);
 
-impl Shape {
+impl PlacesFingerprint {
     fn add(&mut self, part: &[u8]) {
         self.0.extend_from_slice(&part.len().to_le_bytes());
         self.0.extend_from_slice(part);

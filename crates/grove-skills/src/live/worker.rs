@@ -1,46 +1,44 @@
-//! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
+//! The thread of a live library: waits until something happened and it is quiet again, discovers, and watches what
 //! there is then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grove_fs::watch::{self, Bell, Gap, Notify, Sighting, WhyNot};
+use grove_fs::watch::{self, Bell, ChangeWatcher, GapReason, WatchEvent, WatchGap};
 use grove_spec::{Code, Diagnostic};
 
-use super::Options;
+use super::LiveOptions;
 use super::load_queue::{EndWith, LoadQueue};
-use super::places::{self, Places};
-use super::why::{Cause, Causes, What};
+use super::places::{self, WatchedPlaces};
+use super::reload_cause::{ReloadCause, ReloadCauses, ReloadEvent};
 
 /// The looks in a row that newly watched folders may cause at once; after them it waits for quiet as always.
 const AT_ONCE: u32 = 3;
-/// The kernel's queue is read in this many portions before a look; what is left waits for the next.
+/// The kernel's queue is read in this many portions before a discovery; what is left waits for the next.
 const PORTIONS: u32 = 16;
-/// Looking takes at most one part in this many of the time when it looks by the clock.
+/// Discovering takes at most one part in this many of the time when it is done by the clock.
 const POLL_SHARE: u32 = 10;
 
-/// The state of the thread.
-pub(super) struct Worker {
+pub(super) struct LiveWorker {
     queue: Arc<LoadQueue>,
-    options: Options,
-    notify: Box<dyn Notify>,
+    options: LiveOptions,
+    notify: Box<dyn ChangeWatcher>,
     /// The reason why nothing can be watched at all.
-    unwatched: Option<WhyNot>,
-    gaps: Vec<Gap>,
-    places: Places,
+    unwatched: Option<GapReason>,
+    gaps: Vec<WatchGap>,
+    places: WatchedPlaces,
     shape: Option<u128>,
-    happened: Causes,
+    happened: ReloadCauses,
     /// The times of the first and the last event since it looked.
     unrest: Option<(Instant, Instant)>,
-    /// The number of looks in a row that were needed because folders are newly watched.
+    /// The number of discoveries in a row that were needed because folders are newly watched.
     at_once: u32,
     looked: Instant,
-    /// The time that the last look took.
     took: Duration,
 }
 
-impl Worker {
-    pub(super) fn new(queue: Arc<LoadQueue>, bell: &Arc<Bell>, options: Options) -> Self {
+impl LiveWorker {
+    pub(super) fn new(queue: Arc<LoadQueue>, bell: &Arc<Bell>, options: LiveOptions) -> Self {
         let (notify, unwatched) = watch::best(bell, options.max_watches);
         Self {
             queue,
@@ -48,9 +46,9 @@ impl Worker {
             notify,
             unwatched,
             gaps: Vec::new(),
-            places: Places::default(),
+            places: WatchedPlaces::default(),
             shape: None,
-            happened: Causes::default(),
+            happened: ReloadCauses::default(),
             unrest: None,
             at_once: 0,
             looked: Instant::now(),
@@ -63,8 +61,8 @@ impl Worker {
         self.watch();
         while !self.queue.is_stopping() {
             let left = self.due().saturating_duration_since(Instant::now());
-            if self.queue.is_asked() || left.is_zero() {
-                self.look();
+            if self.queue.is_load_requested() || left.is_zero() {
+                self.discover();
                 self.watch();
             } else {
                 let sightings = self.notify.wait(left);
@@ -73,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// The time of the next look if nothing happens until then.
+    /// The time of the next discovery if nothing happens until then.
     fn due(&self) -> Instant {
         match self.unrest {
             Some((first, last)) => {
@@ -89,7 +87,7 @@ impl Worker {
         self.unwatched.is_some() || !self.gaps.is_empty()
     }
 
-    fn note(&mut self, sightings: &[Sighting]) {
+    fn note(&mut self, sightings: &[WatchEvent]) {
         if sightings.is_empty() {
             return;
         }
@@ -98,8 +96,8 @@ impl Worker {
                 self.shape = None;
             }
             for what in self.places.meanings(sighting) {
-                if what == What::Overflow {
-                    self.happened.add(Cause { what, path: None });
+                if what == ReloadEvent::Overflow {
+                    self.happened.add(ReloadCause { what, path: None });
                 } else {
                     self.happened.add_at(what, &sighting.path);
                 }
@@ -110,12 +108,12 @@ impl Worker {
         self.unrest = Some((first, now));
     }
 
-    fn look(&mut self) {
+    fn discover(&mut self) {
         let start = Instant::now();
         let queue = Arc::clone(&self.queue);
-        let is_asked = queue.is_asked();
+        let is_asked = queue.is_load_requested();
         queue.load(|| {
-            // Events that were noted down until now are seen by this look.
+            // Events that were noted down until now are seen by this discovery.
             for _ in 0..PORTIONS {
                 let sightings = self.notify.wait(Duration::ZERO);
                 if sightings.is_empty() {
@@ -127,8 +125,8 @@ impl Worker {
             let happened = std::mem::take(&mut self.happened);
             match (happened.is_empty(), is_asked) {
                 (false, _) => happened,
-                (true, true) => Causes::of(What::Asked),
-                (true, false) => Causes::of(What::Poll),
+                (true, true) => ReloadCauses::of(ReloadEvent::Asked),
+                (true, false) => ReloadCauses::of(ReloadEvent::Poll),
             }
         });
         self.looked = Instant::now();
@@ -145,7 +143,7 @@ impl Worker {
             return;
         }
         self.shape = Some(shape);
-        self.places = Places::of(&library);
+        self.places = WatchedPlaces::of(&library);
         let coverage = self.notify.watch(&self.places.wanted(&library));
         let has_news = coverage.gaps != self.gaps;
         if has_news {
@@ -153,14 +151,14 @@ impl Worker {
             library.set_notices(self.notices());
         }
         if has_news || coverage.added > 0 {
-            self.look_soon();
+            self.discover_soon();
         } else {
             self.at_once = 0;
         }
     }
 
     /// Looks once more, at once if that was not done over and over.
-    fn look_soon(&mut self) {
+    fn discover_soon(&mut self) {
         let now = Instant::now();
         self.at_once += 1;
         let since = if self.at_once <= AT_ONCE {
@@ -169,8 +167,8 @@ impl Worker {
             now
         };
         self.unrest.get_or_insert((since, since));
-        self.happened.add(Cause {
-            what: What::Watching,
+        self.happened.add(ReloadCause {
+            what: ReloadEvent::Watching,
             path: None,
         });
     }
@@ -188,29 +186,29 @@ impl Worker {
 }
 
 /// The notice that Grove polls for changes, and why.
-fn notice(why: &WhyNot, gap: Option<&Gap>) -> Diagnostic {
+fn notice(why: &GapReason, gap: Option<&WatchGap>) -> Diagnostic {
     let folders = gap.map_or_else(String::new, |gap| match gap.folders {
         1 => "1 folder".to_owned(),
         count => format!("{count} folders"),
     });
     let (message, help) = match why {
-        WhyNot::NoWatcher(error) => (
+        GapReason::NoWatcher(error) => (
             format!("changes cannot be watched ({error}), so Grove polls for them instead"),
             Some("raise fs.inotify.max_user_instances, or end programs that watch files"),
         ),
-        WhyNot::OutOfWatches => (
+        GapReason::OutOfWatches => (
             format!(
                 "the system allows no more watches, so Grove polls for changes in {folders} instead"
             ),
             Some("raise fs.inotify.max_user_watches"),
         ),
-        WhyNot::FileSystem(name) => (
+        GapReason::FileSystem(name) => (
             format!(
                 "the file system {name} does not report every change, so Grove also polls for changes in {folders}"
             ),
             None,
         ),
-        WhyNot::Refused(error) => (
+        GapReason::Refused(error) => (
             format!(
                 "changes in {folders} cannot be watched ({error}), so Grove polls for them instead"
             ),

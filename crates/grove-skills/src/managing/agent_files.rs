@@ -4,27 +4,27 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::entry::Entries;
-use grove_catalog::export::{self, Job};
+use grove_catalog::export::{self, ExportJob};
 use grove_catalog::hosts::{self, AgentRules, Host, HostRoot};
-use grove_catalog::overrides::Overridden;
-use grove_catalog::root::Source;
+use grove_catalog::overrides::OverriddenField;
+use grove_catalog::root::RootSource;
 use grove_fs::files;
-use grove_spec::agent::compose::{self, Ask, Refusal};
-use grove_spec::agent::{self, Format, formats, naming, thinking};
+use grove_spec::agent::compose::{self, ComposeRefusal, FileEdit};
+use grove_spec::agent::{self, AgentFormat, formats, naming, thinking};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use super::own_files::{full_name, package, sanitised};
 use super::within::WritePlace;
-use super::{AGENTS, Changed, ManageError, Managed, Manager};
-use crate::library::Look;
+use super::{AGENTS, ChangeReport, ManageError, ManagedEntry, Manager};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
 /// An agent that is to be made.
 #[derive(Debug, Clone)]
-pub struct Created<'a> {
+pub struct NewAgent<'a> {
     /// Its name, as typed.
     pub name: &'a str,
     /// Its package, as typed.
@@ -32,13 +32,12 @@ pub struct Created<'a> {
     /// The scope that it is made in.
     pub scope: LayerScope,
     /// Its fields and its text.
-    pub asks: &'a [Ask],
+    pub edits: &'a [FileEdit],
     /// The host for which it is made, where it is not Grove's own.
     pub host: Option<&'a Host>,
 }
 
-/// The file of a new agent.
-struct NewFile {
+struct NewAgentFile {
     place: WritePlace,
     text: String,
     warnings: Vec<Diagnostic>,
@@ -53,9 +52,9 @@ pub struct AgentReaders {
     pub refuse_it: Vec<(String, String)>,
 }
 
-impl Managed for Agent {
-    fn all(look: &Look) -> Entries<'_, Self> {
-        look.snapshot.agents.entries()
+impl ManagedEntry for Agent {
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.agents.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
@@ -75,7 +74,7 @@ impl Managed for Agent {
         self.member.is_some() || extension.is_some_and(|it| it == "toml")
     }
 
-    fn overridden(&self) -> &[Overridden] {
+    fn overridden(&self) -> &[OverriddenField] {
         &self.overridden
     }
 
@@ -103,12 +102,12 @@ impl Managed for Agent {
 
 impl Manager {
     /// Makes an agent's file.
-    pub fn create(&mut self, asked: &Created<'_>) -> Result<Changed, ManageError> {
+    pub fn create(&mut self, asked: &NewAgent<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let file_name = naming::file_name(&name, package.as_deref());
         let runtime = full_name(&name, package.as_deref());
-        let text = compose::create(&name, package.as_deref(), asked.asks).map_err(field)?;
+        let text = compose::create(&name, package.as_deref(), asked.edits).map_err(field)?;
         let parsed = agent::parse(&text);
         require_read_as(&parsed.agent, &file_name, &runtime)?;
         if parsed.agent.description.is_none() {
@@ -118,9 +117,9 @@ impl Manager {
             self.for_host(host, asked.scope, &runtime, &parsed, &text)?
         } else {
             let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
-            let mut warnings = unknown_keys(&text, asked.asks, place.path());
+            let mut warnings = unknown_keys(&text, asked.edits, place.path());
             warnings.extend(unknown_level(&parsed.agent, place.path()));
-            NewFile {
+            NewAgentFile {
                 place,
                 text,
                 warnings,
@@ -131,11 +130,11 @@ impl Manager {
             Some(rules) => export::host_name(&rules, &runtime),
             None => runtime,
         };
-        self.require_new(Kind::Agents, &runtime, asked.scope, None)?;
+        self.require_new(EntryKind::Agents, &runtime, asked.scope, None)?;
         if files::is_there(&file) {
             return Err(ManageError::file_exists(&file));
         }
-        let mut warnings = self.doubts(&parsed.agent, &file);
+        let mut warnings = self.name_warnings(&parsed.agent, &file);
         warnings.extend(new.warnings);
         new.place.create(new.text.as_bytes(), None)?;
         self.keep_trust(&new.place.real(), None, &new.text);
@@ -151,9 +150,9 @@ impl Manager {
         host: &Host,
         scope: LayerScope,
         name: &str,
-        parsed: &agent::Parsed,
+        parsed: &agent::ParsedAgent,
         text: &str,
-    ) -> Result<NewFile, ManageError> {
+    ) -> Result<NewAgentFile, ManageError> {
         let unknown = || ManageError::refused(format!("no agents can be made for {}", host.title));
         let rules = AgentRules::by_name(&host.name).ok_or_else(unknown)?;
         if !parsed.agent.skills.is_empty() {
@@ -161,18 +160,18 @@ impl Manager {
                            `grove agents export` writes both";
             return Err(ManageError::field("skills", message));
         }
-        let job = Job {
+        let job = ExportJob {
             title: &host.title,
             rules: &rules,
             inline: false,
             budget: 0,
         };
         let body = text.get(parsed.body_offset..).unwrap_or_default();
-        let source = export::Source {
+        let source = export::ExportSource {
             name,
             address: None,
             agent: &parsed.agent,
-            format: Format::Native,
+            format: AgentFormat::Native,
             is_packaged: false,
             places: &[],
             body,
@@ -183,8 +182,8 @@ impl Manager {
         let mut findings = read.iter().flat_map(|found| &found.parsed.diagnostics);
         if let Some(error) = findings.find(|finding| finding.is_error()) {
             let message = format!("{} would not read it: {}", host.title, error.message);
-            return Err(ManageError::asked(message)
-                .hint("what an agent is told is given by `--body TEXT` or `--body-file FILE`"));
+            return Err(ManageError::bad_request(message)
+                .hint("an agent needs a text: give `--body TEXT` or `--body-file FILE`"));
         }
         let file_name = made.path.rsplit('/').next().unwrap_or_default();
         let root = agent_root(host, &rules, scope).ok_or_else(unknown)?;
@@ -193,7 +192,7 @@ impl Manager {
             let file = || place.path().to_path_buf();
             warning.file.get_or_insert_with(file);
         }
-        Ok(NewFile {
+        Ok(NewAgentFile {
             place,
             text: made.text,
             warnings,
@@ -204,7 +203,7 @@ impl Manager {
     pub fn readers_of_agent(&self, file: &Path) -> AgentReaders {
         let mut readers = AgentReaders::default();
         for host in AgentRules::names().filter_map(hosts::by_name) {
-            let agents = crate::agents::of_host(&self.look.world, &host.name);
+            let agents = crate::agents::of_host(&self.discovery.world, &host.name);
             let mut all = agents.all.iter();
             let Some(agent) = all.find(|agent| agents.location(agent) == file) else {
                 continue;
@@ -226,8 +225,8 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &[Ask],
-    ) -> Result<Changed, ManageError> {
+        asks: &[FileEdit],
+    ) -> Result<ChangeReport, ManageError> {
         let files = Agent::own_files(self);
         let (agent, scope) = files.own(name, scope)?;
         let (own_name, location) = (agent.name.clone(), files.location(agent));
@@ -237,9 +236,9 @@ impl Manager {
         let fields = agent::parse(&after).agent;
         let asked_for = |key: &str| {
             asks.iter()
-                .any(|ask| matches!(ask, Ask::Set(asked, _) if asked == key))
+                .any(|ask| matches!(ask, FileEdit::Set(asked, _) if asked == key))
         };
-        let mut warnings = self.doubts(&fields, &location);
+        let mut warnings = self.name_warnings(&fields, &location);
         warnings.retain(|doubt| match doubt.code {
             Code::ModelUnknown => asked_for("model") || asked_for("fallbackModels"),
             _ => asked_for("skills") || asked_for("skill"),
@@ -262,10 +261,10 @@ fn agent_root<'a>(host: &'a Host, rules: &AgentRules, scope: LayerScope) -> Opti
         root.format == written.format
             && match scope {
                 LayerScope::Project => {
-                    root.source == Source::Project && root.path == written.agents
+                    root.source == RootSource::Project && root.path == written.agents
                 }
                 LayerScope::User => {
-                    root.source == Source::User
+                    root.source == RootSource::User
                         && root.path.starts_with("~/")
                         && last(&root.path) == last(&written.agents)
                 }
@@ -275,12 +274,12 @@ fn agent_root<'a>(host: &'a Host, rules: &AgentRules, scope: LayerScope) -> Opti
 
 /// Refuses a name whose file would not be read as an agent's, or as another agent's.
 fn require_read_as(
-    agent: &agent::Agent,
+    agent: &agent::AgentFile,
     file_name: &str,
     runtime: &str,
 ) -> Result<(), ManageError> {
     if !naming::is_agent_file(file_name) || naming::runtime_name(agent, file_name) != runtime {
-        return Err(ManageError::asked(format!(
+        return Err(ManageError::bad_request(format!(
             "no agent can be called `{runtime}`: its file would be {file_name}, which is not read as this agent's"
         ))
         .hint("choose another name"));
@@ -288,16 +287,16 @@ fn require_read_as(
     Ok(())
 }
 
-pub(super) fn field(refusal: Refusal) -> ManageError {
+pub(super) fn field(refusal: ComposeRefusal) -> ManageError {
     let error = ManageError::field(&refusal.field, &refusal.message);
     refusal.help.into_iter().fold(error, ManageError::hint)
 }
 
-fn unknown_level(agent: &agent::Agent, file: &Path) -> Option<Diagnostic> {
+fn unknown_level(agent: &agent::AgentFile, file: &Path) -> Option<Diagnostic> {
     thinking::unknown_level(agent).map(|finding| finding.in_file(file))
 }
 
-fn unknown_keys(text: &str, asks: &[Ask], file: &Path) -> Vec<Diagnostic> {
+fn unknown_keys(text: &str, asks: &[FileEdit], file: &Path) -> Vec<Diagnostic> {
     let keys = compose::unknown_keys(text, asks).into_iter();
     keys.map(|(key, meant)| {
         let message = format!("`{key}` is not a field that is known here; it is kept as written");

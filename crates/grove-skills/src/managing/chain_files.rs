@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::chains::Chain;
 use grove_catalog::entry::Entries;
-use grove_spec::chain::{Format, compose, edit};
+use grove_spec::chain::{ChainFormat, compose, edit};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use serde_json::Value;
 
 use super::own_files::{full_name, package, sanitised};
-use super::{CHAINS, Changed, ManageError, Managed, Manager};
-use crate::library::Look;
+use super::{CHAINS, ChangeReport, ManageError, ManagedEntry, Manager};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
@@ -32,16 +32,16 @@ pub struct NewChain<'a> {
 
 /// The changes to make to a chain.
 #[derive(Debug, Clone, Default)]
-pub struct ChainAsks<'a> {
+pub struct ChainChanges<'a> {
     /// The description that it is to have.
     pub description: Option<&'a str>,
     /// Other steps, as JSON.
     pub steps: Option<&'a Value>,
 }
 
-impl Managed for Chain {
-    fn all(look: &Look) -> Entries<'_, Self> {
-        look.snapshot.chains.entries()
+impl ManagedEntry for Chain {
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.chains.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
@@ -86,11 +86,11 @@ impl Managed for Chain {
 
 impl Manager {
     /// Makes a chain's file.
-    pub fn create_chain(&mut self, asked: &NewChain<'_>) -> Result<Changed, ManageError> {
+    pub fn create_chain(&mut self, asked: &NewChain<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(Kind::Chains, &runtime, asked.scope, None)?;
+        self.require_new(EntryKind::Chains, &runtime, asked.scope, None)?;
         let description = asked.description.trim();
         if description.is_empty() {
             return Err(ManageError::field("description", "a new chain needs one"));
@@ -109,8 +109,8 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &ChainAsks<'_>,
-    ) -> Result<Changed, ManageError> {
+        asks: &ChainChanges<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         let files = Chain::own_files(self);
         let (chain, scope) = files.own(name, scope)?;
         let (name, location) = (chain.name.clone(), files.location(chain));
@@ -140,7 +140,7 @@ impl Manager {
         scope: LayerScope,
         file: &Path,
         changed: bool,
-    ) -> Changed {
+    ) -> ChangeReport {
         let file = file.to_path_buf();
         let mut report = self.report::<Chain>(name, scope, file, changed, Vec::new());
         let files = Chain::own_files(self);
@@ -149,6 +149,6 @@ impl Manager {
     }
 }
 
-fn format_of(path: &str) -> Format {
-    Format::of(path).unwrap_or(Format::Markdown)
+fn format_of(path: &str) -> ChainFormat {
+    ChainFormat::of(path).unwrap_or(ChainFormat::Markdown)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_fs::files;
-use grove_spec::agent::overrides::Field;
+use grove_spec::agent::overrides::AgentField;
 use grove_spec::config::LayerScope;
 use grove_spec::config::edit::{self, ConfigRefusal};
 use serde_json::Value;
@@ -13,30 +13,26 @@ use super::within::WritePlace;
 use super::{ManageError, Manager};
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
 
-/// The table in a configuration that holds overrides.
 const TABLE: [&str; 2] = ["agents", "overrides"];
 
-/// A configuration file as it was read.
 pub(super) struct ConfigFile {
     /// The file that a reader reads.
     pub(super) path: PathBuf,
     /// The place that is written: a link stays, and what it leads to is replaced.
     place: WritePlace,
-    /// The text that was read; none when there is no file.
     before: Option<String>,
     pub(super) text: String,
 }
 
 impl Manager {
-    /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
             LayerScope::User => {
-                let file = user_file(&self.look.world.environment);
+                let file = user_file(&self.discovery.world.environment);
                 WritePlace::of_user(&self.recording, file)
             }
             LayerScope::Project => {
-                let root = self.look.world.project.settings_folder();
+                let root = self.discovery.world.project.settings_folder();
                 let root = root.ok_or_else(ManageError::no_project)?;
                 WritePlace::within(&self.recording, root, Path::new(PROJECT_FILE))?
             }
@@ -57,39 +53,33 @@ impl Manager {
 }
 
 impl ConfigFile {
-    /// Sets a field of an agent's override.
     pub(super) fn set(
         &mut self,
         agent: &str,
-        field: Field,
+        field: AgentField,
         value: &Value,
     ) -> Result<(), ManageError> {
         let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
         self.take(edit::set(&self.text, &path, value))
     }
 
-    /// Removes a field of an agent's override.
-    pub(super) fn remove(&mut self, agent: &str, field: Field) -> Result<(), ManageError> {
+    pub(super) fn remove(&mut self, agent: &str, field: AgentField) -> Result<(), ManageError> {
         let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
         self.take(edit::remove(&self.text, &path))
     }
 
-    /// Removes an agent's override whole.
     pub(super) fn remove_all(&mut self, agent: &str) -> Result<(), ManageError> {
         self.take(edit::remove(&self.text, &[TABLE[0], TABLE[1], agent]))
     }
 
-    /// Sets a value by its path.
     pub(super) fn set_value(&mut self, path: &[&str], value: &Value) -> Result<(), ManageError> {
         self.take(edit::set(&self.text, path, value))
     }
 
-    /// Removes a value by its path.
     pub(super) fn remove_value(&mut self, path: &[&str]) -> Result<(), ManageError> {
         self.take(edit::remove(&self.text, path))
     }
 
-    /// Takes a changed text.
     fn take(&mut self, text: Result<String, ConfigRefusal>) -> Result<(), ManageError> {
         self.text = text.map_err(|refusal| {
             let why = match refusal {

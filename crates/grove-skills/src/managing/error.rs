@@ -9,7 +9,7 @@ use grove_fs::FsError;
 pub enum ManageError {
     /// The request itself cannot be written as it was made.
     #[error("{0}")]
-    Asked(String, Vec<String>),
+    BadRequest(String, Vec<String>),
     /// It cannot be done as things are.
     #[error("{0}")]
     Refused(String, Vec<String>),
@@ -19,8 +19,8 @@ pub enum ManageError {
 }
 
 impl ManageError {
-    pub(super) fn asked(message: impl Into<String>) -> Self {
-        Self::Asked(message.into(), Vec::new())
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::BadRequest(message.into(), Vec::new())
     }
 
     pub(super) fn refused(message: impl Into<String>) -> Self {
@@ -28,7 +28,7 @@ impl ManageError {
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        if let Self::Asked(_, hints) | Self::Refused(_, hints) = &mut self {
+        if let Self::BadRequest(_, hints) | Self::Refused(_, hints) = &mut self {
             hints.push(hint.into());
         }
         self
@@ -37,33 +37,31 @@ impl ManageError {
     /// The hints on what to do instead, if there are any.
     pub fn hints(&self) -> &[String] {
         match self {
-            Self::Asked(_, hints) | Self::Refused(_, hints) => hints,
+            Self::BadRequest(_, hints) | Self::Refused(_, hints) => hints,
             Self::Fs(_) => &[],
         }
     }
 
     /// A field is missing or does not take the value; the message may name it already.
     pub(super) fn field(field: &str, message: &str) -> Self {
-        Self::asked(if message.contains(&format!("`{field}`")) {
+        Self::bad_request(if message.contains(&format!("`{field}`")) {
             message.to_owned()
         } else {
             format!("`{field}`: {message}")
         })
     }
 
-    /// There is nowhere to write to.
     pub(super) fn no_home(why: &str) -> Self {
         Self::refused(format!("{why}, so there is nowhere to write to"))
             .hint("set HOME to the absolute path of your home folder")
     }
 
-    /// The working folder is in no project.
     pub(super) fn no_project() -> Self {
         Self::refused("there is no project here").hint("change to the project's folder")
     }
 
     /// No skill, agent or chain has the name.
-    pub(super) fn nobody(noun: &str, name: &str, near: &[String]) -> Self {
+    pub(super) fn not_found(noun: &str, name: &str, near: &[String]) -> Self {
         Self::refused(format!("no {noun} is called `{name}`")).hint(if near.is_empty() {
             format!("`grove {noun}s list` lists them all")
         } else {
@@ -71,14 +69,12 @@ impl ManageError {
         })
     }
 
-    /// Something else is at the place of a new file.
     pub(super) fn file_exists(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!("{file} already exists with other content"))
             .hint("check the file and move it away")
     }
 
-    /// Another program changed a file in the meantime.
     pub(super) fn changed(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!(
@@ -87,13 +83,11 @@ impl ManageError {
         .hint("check it and try again")
     }
 
-    /// A file is a link, or leads out of its folder.
     pub(super) fn not_plain(file: &Path) -> Self {
         Self::refused(format!("{} is a link or leads elsewhere", file.display()))
             .hint("change the file that it leads to yourself")
     }
 
-    /// A file is not of the form that is changed, or cannot be read.
     pub(super) fn unreadable(file: &Path, why: &str) -> Self {
         Self::refused(format!("{} cannot be edited: {why}", file.display()))
     }

@@ -4,44 +4,46 @@ use std::path::Path;
 
 use grove_catalog::agents::Agent;
 use grove_catalog::overrides::is_own;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 
-use grove_spec::agent::compose::{Ask, list_items};
-use grove_spec::agent::overrides::{Change, Field};
+use grove_spec::agent::compose::{FileEdit, list_items};
+use grove_spec::agent::overrides::{AgentField, FieldChange};
 use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
 
-use super::{Changed, ManageError, Manager};
+use super::{ChangeReport, ManageError, Manager};
 
-/// The agent that a command about overrides means.
-struct Meant {
+struct OverrideTarget {
     name: String,
-    /// The key in the configuration.
     key: String,
     /// The address, which means this agent alone.
     address: String,
-    state: Option<State>,
+    state: Option<EntryState>,
 }
 
 impl Manager {
     /// Switches an agent off.
-    pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
-        let meant = self.meant(name)?;
+    pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
+        let meant = self.override_target(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
-        config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(true))?;
+        config.set(
+            &meant.key,
+            field_of(AgentField::DISABLED)?,
+            &Value::from(true),
+        )?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
-        if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
+        if report.state != Some(EntryState::Ok) || self.waits_for_trust(&config.path) {
             return Ok(report);
         }
         let agents = self.agents();
         let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.all.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
-        let on = fields.find(|set| set.field.as_str() == Field::DISABLED);
+        let on = fields.find(|set| set.field.as_str() == AgentField::DISABLED);
         let why = on.map_or_else(
             || "another file says so".to_owned(),
             |set| {
@@ -61,27 +63,31 @@ impl Manager {
     /// Switches an agent on: what switches it off is taken back, and overruled if it is written elsewhere.
     ///
     /// Where a stronger file switches it off, nothing is changed and that is the error.
-    pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+    pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
         // A configuration that waits for trust is not in force, and will be.
-        if meant.state != Some(State::Disabled) && !self.waits_for_trust(&config.path) {
+        if meant.state != Some(EntryState::Disabled) && !self.waits_for_trust(&config.path) {
             return Ok(self.overridden(&meant, scope, config.path, false, Vec::new()));
         }
         let before = config.saved();
         // An agent that is called by its address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
-            config.remove(key, field_of(Field::DISABLED)?)?;
+            config.remove(key, field_of(AgentField::DISABLED)?)?;
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
-        if report.state == Some(State::Disabled) {
-            config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(false))?;
+        if report.state == Some(EntryState::Disabled) {
+            config.set(
+                &meant.key,
+                field_of(AgentField::DISABLED)?,
+                &Value::from(false),
+            )?;
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         }
-        if report.state != Some(State::Disabled) {
+        if report.state != Some(EntryState::Disabled) {
             return Ok(report);
         }
         if self.waits_for_trust(&config.path) {
@@ -106,7 +112,7 @@ impl Manager {
     }
 
     /// Takes back everything that the configuration of a scope says about an agent.
-    pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+    pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
         let agents = self.agents();
         let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
@@ -121,9 +127,9 @@ impl Manager {
         let changed = config.write()?;
         if found.is_empty() && !changed {
             // A name that no agent has and no configuration mentions is most likely a slip.
-            self.meant(name)?;
+            self.override_target(name)?;
         }
-        let meant = Meant {
+        let meant = OverrideTarget {
             name: name.to_owned(),
             key: name.to_owned(),
             address: name.to_owned(),
@@ -156,63 +162,63 @@ impl Manager {
         &mut self,
         name: &str,
         scope: LayerScope,
-        asks: &[Ask],
-    ) -> Result<Changed, ManageError> {
-        let meant = self.meant(name)?;
+        asks: &[FileEdit],
+    ) -> Result<ChangeReport, ManageError> {
+        let meant = self.override_target(name)?;
         let mut config = self.config(scope)?;
-        let mut fields = grove_spec::agent::Agent::default();
+        let mut fields = grove_spec::agent::AgentFile::default();
         for ask in asks {
             // An agent's text is one of the fields.
             let (key, words) = match ask {
-                Ask::Set(key, words) => (key.as_str(), Some(words)),
-                Ask::Unset(key) => (key.as_str(), None),
-                Ask::Body(text) => (Field::SYSTEM_PROMPT, Some(text)),
+                FileEdit::Set(key, words) => (key.as_str(), Some(words)),
+                FileEdit::Unset(key) => (key.as_str(), None),
+                FileEdit::Body(text) => (AgentField::SYSTEM_PROMPT, Some(text)),
             };
             let field = field_of(key)?;
             // Only a text may be empty.
-            let may_be_empty = field.as_str() == Field::SYSTEM_PROMPT;
+            let may_be_empty = field.as_str() == AgentField::SYSTEM_PROMPT;
             let words = words.filter(|words| may_be_empty || !words.trim().is_empty());
             let Some(words) = words else {
                 config.remove(&meant.key, field)?;
                 continue;
             };
             let change = read(field, words).ok_or_else(|| {
-                ManageError::field(key, &format!("it must be {}", field.wanted()))
+                ManageError::field(key, &format!("it must be {}", field.override_takes()))
             })?;
             change.apply(&mut fields);
             config.set(&meant.key, field, change.value())?;
         }
-        let warnings = self.doubts(&fields, &config.path);
+        let warnings = self.name_warnings(&fields, &config.path);
         let changed = config.write()?;
         Ok(self.overridden(&meant, scope, config.path, changed, warnings))
     }
 
-    fn meant(&self, query: &str) -> Result<Meant, ManageError> {
+    fn override_target(&self, query: &str) -> Result<OverrideTarget, ManageError> {
         match self.agents().find(query) {
-            Ok(at) => self.meant_at(query, at),
-            Err(near) => Err(ManageError::nobody("agent", query, &near)),
+            Ok(at) => self.override_target_at(query, at),
+            Err(near) => Err(ManageError::not_found("agent", query, &near)),
         }
     }
 
     /// The agent to switch on: the first of the name that is off, although another may be used in its place.
-    fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
+    fn switched_off(&self, query: &str) -> Result<OverrideTarget, ManageError> {
         let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.all.get(*at);
-            agent.is_some_and(|agent| agent.state == State::Disabled)
+            agent.is_some_and(|agent| agent.state == EntryState::Disabled)
         });
         match off {
-            Some(at) => self.meant_at(query, at),
-            None => self.meant(query),
+            Some(at) => self.override_target_at(query, at),
+            None => self.override_target(query),
         }
     }
 
-    fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
+    fn override_target_at(&self, query: &str, at: usize) -> Result<OverrideTarget, ManageError> {
         let agents = self.agents();
         let agent = agents
             .all
             .get(at)
-            .ok_or_else(|| ManageError::nobody("agent", query, &[]))?;
+            .ok_or_else(|| ManageError::not_found("agent", query, &[]))?;
         // The bare name would mean an agent from elsewhere.
         let mut others = agents.entries().named(&agent.name).into_iter();
         let is_of_own = |at: usize| agents.entries().source(at).is_some_and(is_own);
@@ -223,7 +229,7 @@ impl Manager {
         } else {
             agent.name.clone()
         };
-        Ok(Meant {
+        Ok(OverrideTarget {
             name: agent.name.clone(),
             key,
             address,
@@ -231,15 +237,14 @@ impl Manager {
         })
     }
 
-    /// The report after the configuration was written.
     fn overridden(
         &mut self,
-        meant: &Meant,
+        meant: &OverrideTarget,
         scope: LayerScope,
         file: std::path::PathBuf,
         changed: bool,
         warnings: Vec<Diagnostic>,
-    ) -> Changed {
+    ) -> ChangeReport {
         let mut report = self.report::<Agent>(&meant.name, scope, file, changed, warnings);
         let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();
@@ -260,19 +265,18 @@ impl Manager {
     }
 }
 
-fn field_of(key: &str) -> Result<Field, ManageError> {
-    let known = Field::all().find(|field| field.as_str() == key || field.config_key() == key);
+fn field_of(key: &str) -> Result<AgentField, ManageError> {
+    let known = AgentField::all().find(|field| field.as_str() == key || field.config_key() == key);
     known.ok_or_else(|| {
-        let fields: Vec<&str> = Field::all().map(Field::as_str).collect();
+        let fields: Vec<&str> = AgentField::all().map(AgentField::as_str).collect();
         ManageError::refused(format!("`{key}` cannot be overridden"))
             .hint(format!("these can: {}", fields.join(", ")))
     })
 }
 
-/// A value from words, as the field takes it.
-fn read(field: Field, words: &str) -> Option<Change> {
+fn read(field: AgentField, words: &str) -> Option<FieldChange> {
     let text = words.trim();
-    let wanted = field.wanted();
+    let wanted = field.override_takes();
     let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
         serde_json::from_str(text).ok()?
     } else if wanted.starts_with("a list") {
@@ -280,5 +284,5 @@ fn read(field: Field, words: &str) -> Option<Change> {
     } else {
         Value::from(words)
     };
-    Change::read(field, &value)
+    FieldChange::read(field, &value)
 }

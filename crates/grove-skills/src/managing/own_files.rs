@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::Source;
+use grove_catalog::RootSource;
 use grove_catalog::entry::Entries;
-use grove_catalog::target::Target;
+use grove_catalog::target::ChangeTarget;
 use grove_fs::files;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 
 use super::within::WritePlace;
-use super::{ManageError, Managed};
+use super::{ManageError, ManagedEntry};
 use crate::sources::Sources;
 
 /// The files of all skills, of all agents, or of all chains.
@@ -22,12 +22,10 @@ pub(super) struct OwnFiles<'a, E> {
     pub(super) found: Entries<'a, E>,
     /// The access to the files: each is read again only if it is still the one that was judged.
     pub(super) sources: &'a Sources,
-    /// The recording that keeps files before they are changed.
-    pub(super) recording: &'a Arc<Recording>,
+    pub(super) recording: &'a Arc<UndoRecording>,
 }
 
-impl<'a, E: Managed> OwnFiles<'a, E> {
-    /// The one whose file is to be changed.
+impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
     pub(super) fn own(
         &self,
         query: &str,
@@ -36,23 +34,23 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         let noun = E::KIND.noun();
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
-            Target::One(at) => at,
-            Target::Nobody(near) => return Err(ManageError::nobody(noun, query, &near)),
-            Target::ReadOnly(at) => return Err(self.read_only(query, at)),
-            Target::BothScopes(files) => {
+            ChangeTarget::One(at) => at,
+            ChangeTarget::Unknown(near) => return Err(ManageError::not_found(noun, query, &near)),
+            ChangeTarget::ReadOnly(at) => return Err(self.read_only(query, at)),
+            ChangeTarget::BothScopes(files) => {
                 let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
                 let files = files.join(", ");
                 return Err(refused(format!("`{query}` is in both scopes: {files}"))
                     .hint("say which with `--scope user` or `--scope project`"));
             }
-            Target::Several(addresses) => {
+            ChangeTarget::Several(addresses) => {
                 let all = addresses.join(", ");
                 return Err(
                     refused(format!("several files are called `{query}`: {all}"))
                         .hint("say which by one of these addresses"),
                 );
             }
-            Target::OtherScope(file) => {
+            ChangeTarget::OtherScope(file) => {
                 let file = file.display();
                 return Err(
                     refused(format!("`{query}` is not in this scope: it is {file}"))
@@ -61,11 +59,11 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
             }
         };
         let scope = match self.found.source(at) {
-            Some(Source::Project) => LayerScope::Project,
+            Some(RootSource::Project) => LayerScope::Project,
             _ => LayerScope::User,
         };
         let one = self.found.all.get(at);
-        let one = one.ok_or_else(|| ManageError::nobody(noun, query, &[]))?;
+        let one = one.ok_or_else(|| ManageError::not_found(noun, query, &[]))?;
         if one.is_its_hosts() {
             let (name, file) = (one.name(), self.location(one));
             let file = file.display();
@@ -81,18 +79,20 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
     /// The refusal of a change to what came from elsewhere.
     fn read_only(&self, query: &str, at: usize) -> ManageError {
         let name = self.found.all.get(at).map_or(query, |one| one.name());
-        let came_from = match self.found.source(at).unwrap_or(Source::Bundled) {
-            Source::Bundled => "comes with Grove",
-            Source::Package => "comes with a package",
-            Source::Extra => "is in an extra folder",
-            Source::Managed => "is managed",
-            Source::User | Source::Project => "is written elsewhere",
+        let came_from = match self.found.source(at).unwrap_or(RootSource::Bundled) {
+            RootSource::Bundled => "comes with Grove",
+            RootSource::Package => "comes with a package",
+            RootSource::Extra => "is in an extra folder",
+            RootSource::Managed => "is managed",
+            RootSource::User | RootSource::Project => "is written elsewhere",
         };
         let error = ManageError::refused(format!("`{name}` cannot be changed: it {came_from}"));
         let error = match E::KIND {
-            Kind::Agents => error.hint(instead_of_editing(name)),
-            Kind::Skills => error.hint(format!("switch it off with `grove skills disable {name}`")),
-            Kind::Chains => error,
+            EntryKind::Agents => error.hint(instead_of_editing(name)),
+            EntryKind::Skills => {
+                error.hint(format!("switch it off with `grove skills disable {name}`"))
+            }
+            EntryKind::Chains => error,
         };
         let kind = E::KIND.word();
         error.hint(format!(
@@ -100,7 +100,6 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         ))
     }
 
-    /// The text of a file, and the place where it is changed.
     pub(super) fn readable(&self, one: &E) -> Result<(WritePlace, String), ManageError> {
         let shown = self.location(one);
         if !one.is_read() {
@@ -113,7 +112,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         let place = self.place(one, &shown)?;
         // A file that came with a project must not lead out of its folder for such files.
         let root = self.found.root_of(one);
-        if let Some(root) = root.filter(|root| root.source == Source::Project)
+        if let Some(root) = root.filter(|root| root.source == RootSource::Project)
             && !place.real().starts_with(files::canonical(&root.path)?)
         {
             return Err(ManageError::not_plain(&shown));
@@ -121,7 +120,6 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         Ok((place, text))
     }
 
-    /// Writes another text into a file, under another name if it has one now.
     pub(super) fn moved(
         &self,
         one: &E,
@@ -192,7 +190,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
     fn place(&self, one: &E, file: &Path) -> Result<WritePlace, ManageError> {
         let planned = one.planned(self.sources);
         let base = planned
-            .filter(|planned| planned.root.source == Source::Project)
+            .filter(|planned| planned.root.source == RootSource::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
         match base.and_then(|base| Some((base, file.strip_prefix(base).ok()?))) {
             Some((base, below)) => WritePlace::within(self.recording, base, below),
@@ -245,7 +243,6 @@ pub(super) fn utf8(bytes: Vec<u8>, file: &Path) -> Result<String, ManageError> {
     })
 }
 
-/// A name for something new.
 pub(super) fn sanitised(name: &str) -> Result<String, ManageError> {
     naming::sanitised(name).ok_or_else(|| nothing_left("name", name))
 }
@@ -263,7 +260,7 @@ pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
 
 fn nothing_left(of: &str, typed: &str) -> ManageError {
     let typed = one_line(typed);
-    ManageError::asked(format!(
+    ManageError::bad_request(format!(
         "the {of} `{typed}` has no usable characters: it needs letters or digits"
     ))
 }
@@ -275,7 +272,6 @@ fn instead_of_editing(name: &str) -> String {
     )
 }
 
-/// The name with its package before it.
 pub(super) fn full_name(name: &str, package: Option<&str>) -> String {
     match package {
         Some(package) => format!("{package}.{name}"),

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::export;
 use grove_catalog::hosts::{self, Host, HostRoot};
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Skill;
 use grove_fs::files;
 use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 
 use super::within::WritePlace;
-use super::{Changed, ManageError, Managed as _, Manager};
+use super::{ChangeReport, ManageError, ManagedEntry as _, Manager};
 use crate::exporting::{beside_skill, text_for_host};
 
 /// A copy that is to be made.
@@ -27,13 +27,13 @@ pub struct SkillCopy<'a> {
 
 impl Manager {
     /// Copies a skill to where a host looks for skills.
-    pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<Changed, ManageError> {
-        let (snapshot, files) = (&self.look.snapshot, &self.look.sources.skills);
+    pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<ChangeReport, ManageError> {
+        let (snapshot, files) = (&self.discovery.snapshot, &self.discovery.sources.skills);
         let skills = snapshot.entries();
         let found = skills.find_first(asked.name);
-        let at = found.map_err(|near| ManageError::nobody("skill", asked.name, &near))?;
+        let at = found.map_err(|near| ManageError::not_found("skill", asked.name, &near))?;
         let skill = skills.all.get(at);
-        let skill = skill.ok_or_else(|| ManageError::nobody("skill", asked.name, &[]))?;
+        let skill = skill.ok_or_else(|| ManageError::not_found("skill", asked.name, &[]))?;
         let (name, location) = (skill.name().to_owned(), skills.location(skill));
         let shown = one_line(&name);
         if !skill.state.is_usable() {
@@ -97,7 +97,7 @@ impl Manager {
         scope: LayerScope,
         below: &Path,
     ) -> Result<WritePlace, ManageError> {
-        let variables = &self.look.world.environment.variables;
+        let variables = &self.discovery.world.environment.variables;
         let moved = root.env.as_ref().and_then(|name| variables.get(name));
         if let Some(folder) = moved.filter(|folder| !folder.is_empty()) {
             let last = Path::new(&root.path).file_name().unwrap_or_default();
@@ -111,8 +111,8 @@ impl Manager {
 
 fn is_of_scope(root: &HostRoot, scope: LayerScope) -> bool {
     match scope {
-        LayerScope::User => root.source == Source::User && root.path.starts_with("~/"),
-        LayerScope::Project => root.source == Source::Project,
+        LayerScope::User => root.source == RootSource::User && root.path.starts_with("~/"),
+        LayerScope::Project => root.source == RootSource::Project,
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use grove_catalog::eligibility::entry_key;
 use grove_catalog::entry::Entries;
 use grove_catalog::hosts::Host;
-use grove_catalog::identity::Layout;
+use grove_catalog::identity::SkillLayout;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::files;
-use grove_spec::agent::compose::{self, Ask};
+use grove_spec::agent::compose::{self, FileEdit};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill;
 use grove_spec::text::one_line;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::agent_files::field;
 use super::own_files::sanitised;
 use super::skill_copies::own_root;
-use super::{Changed, ManageError, Managed, Manager, SKILLS};
-use crate::library::Look;
+use super::{ChangeReport, ManageError, ManagedEntry, Manager, SKILLS};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
@@ -34,12 +34,12 @@ pub struct NewSkill<'a> {
     /// The host in whose folder it is made; none means Grove's own.
     pub host: Option<&'a Host>,
     /// Its fields and its text.
-    pub asks: &'a [Ask],
+    pub edits: &'a [FileEdit],
 }
 
-impl Managed for Skill {
-    fn all(look: &Look) -> Entries<'_, Self> {
-        look.snapshot.entries()
+impl ManagedEntry for Skill {
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
@@ -55,7 +55,7 @@ impl Managed for Skill {
     }
 
     fn has_folder(&self) -> bool {
-        self.place.layout == Layout::Folder
+        self.place.layout == SkillLayout::Folder
     }
 
     fn renamed(
@@ -66,12 +66,12 @@ impl Managed for Skill {
         package: Option<&str>,
     ) -> Result<(PathBuf, String), ManageError> {
         if package.is_some() {
-            return Err(ManageError::asked("a skill has no package"));
+            return Err(ManageError::bad_request("a skill has no package"));
         }
         let after = compose::rename_skill(before, name).map_err(field)?;
         let file = match (self.place.layout, file.parent()) {
-            (Layout::Folder, Some(folder)) => folder.with_file_name(name).join("SKILL.md"),
-            (Layout::Flat, _) => file.with_file_name(format!("{name}.md")),
+            (SkillLayout::Folder, Some(folder)) => folder.with_file_name(name).join("SKILL.md"),
+            (SkillLayout::Flat, _) => file.with_file_name(format!("{name}.md")),
             _ => {
                 let message = format!("{} is the skill of its whole root", file.display());
                 return Err(ManageError::refused(message)
@@ -84,9 +84,9 @@ impl Managed for Skill {
 
 impl Manager {
     /// Makes a skill's folder and file.
-    pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<Changed, ManageError> {
+    pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
-        let text = compose::create_skill(&name, asked.asks).map_err(field)?;
+        let text = compose::create_skill(&name, asked.edits).map_err(field)?;
         if skill::parse(&text).skill.description.is_none() {
             return Err(ManageError::field("description", "a new skill needs one"));
         }
@@ -96,7 +96,7 @@ impl Manager {
             None => self.new_file(asked.scope, &Path::new(SKILLS).join(below))?,
         };
         let file = place.path().to_path_buf();
-        self.require_new(Kind::Skills, &name, asked.scope, None)?;
+        self.require_new(EntryKind::Skills, &name, asked.scope, None)?;
         if file.parent().is_some_and(files::is_there) {
             return Err(ManageError::file_exists(file.parent().unwrap_or(&file)));
         }
@@ -113,8 +113,8 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &[Ask],
-    ) -> Result<Changed, ManageError> {
+        asks: &[FileEdit],
+    ) -> Result<ChangeReport, ManageError> {
         let files = Skill::own_files(self);
         let (skill, scope) = files.own(name, scope)?;
         let (name, location) = (skill.name().to_owned(), files.location(skill));
@@ -136,22 +136,22 @@ impl Manager {
         name: &str,
         scope: LayerScope,
         is_on: bool,
-    ) -> Result<Changed, ManageError> {
-        let skills = self.look.snapshot.entries();
+    ) -> Result<ChangeReport, ManageError> {
+        let skills = self.discovery.snapshot.entries();
         // A skill that is off may have another one in its place that is on.
         let named = skills.named(name).into_iter();
         let mut off = named.filter(|at| {
             let skill = skills.all.get(*at);
-            skill.is_some_and(|skill| skill.state == State::Disabled)
+            skill.is_some_and(|skill| skill.state == EntryState::Disabled)
         });
         let at = match off.next().filter(|_| is_on) {
             Some(at) => at,
             None => skills
                 .find_first(name)
-                .map_err(|near| ManageError::nobody("skill", name, &near))?,
+                .map_err(|near| ManageError::not_found("skill", name, &near))?,
         };
         let skill = skills.all.get(at);
-        let skill = skill.ok_or_else(|| ManageError::nobody("skill", name, &[]))?;
+        let skill = skill.ok_or_else(|| ManageError::not_found("skill", name, &[]))?;
         let (name, location) = (skill.name().to_owned(), skills.location(skill));
         let key = entry_key(skill.file().requirements.as_deref(), &name).to_owned();
         let path = ["skills", "entries", &key, "enabled"];
@@ -165,7 +165,7 @@ impl Manager {
         let changed = config.write()?;
         let mut report = self.report::<Skill>(&name, scope, location, changed, Vec::new());
         report.file.clone_from(&config.path);
-        let is_as_asked = (report.state == Some(State::Disabled)) != is_on;
+        let is_as_asked = (report.state == Some(EntryState::Disabled)) != is_on;
         if is_as_asked {
             return Ok(report);
         }

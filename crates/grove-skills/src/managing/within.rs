@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_fs::atomic::{self, Replaced};
-use grove_fs::spot::Spot;
-use grove_fs::undo::{After, Recording};
+use grove_fs::atomic::{self, ReplaceOutcome};
+use grove_fs::file_place::FilePlace;
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, files};
 
 use super::ManageError;
@@ -16,13 +16,12 @@ use super::ManageError;
 pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
-    home: Home,
-    /// The recording that keeps the file before it is changed.
-    recording: Arc<Recording>,
+    home: WriteBase,
+    recording: Arc<UndoRecording>,
 }
 
 #[derive(Debug)]
-enum Home {
+enum WriteBase {
     /// The user's own: links lead where the user wants. The path is without the last of them.
     User(PathBuf),
     /// A project's: its real folder, and the path below it without any link.
@@ -31,19 +30,19 @@ enum Home {
 
 impl WritePlace {
     /// A place of the user's own; a link in place of the file stays, and what it leads to is written.
-    pub(super) fn of_user(recording: &Arc<Recording>, path: PathBuf) -> Self {
+    pub(super) fn of_user(recording: &Arc<UndoRecording>, path: PathBuf) -> Self {
         let real = files::canonical(&path).or_else(|_| files::without_links_above(&path));
         let real = real.unwrap_or_else(|_| path.clone());
         Self {
             path,
-            home: Home::User(real),
+            home: WriteBase::User(real),
             recording: Arc::clone(recording),
         }
     }
 
     /// A place below a project's folder, if no link on the way to it leads out of the folder.
     pub(super) fn within(
-        recording: &Arc<Recording>,
+        recording: &Arc<UndoRecording>,
         root: &Path,
         below: &Path,
     ) -> Result<Self, ManageError> {
@@ -71,12 +70,11 @@ impl WritePlace {
         let below = real.strip_prefix(&base).unwrap_or(&real).to_path_buf();
         Ok(Self {
             path: way,
-            home: Home::Project { base, below },
+            home: WriteBase::Project { base, below },
             recording: Arc::clone(recording),
         })
     }
 
-    /// The path as people know it.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -84,23 +82,22 @@ impl WritePlace {
     /// The file itself, whatever links lead to it.
     pub(super) fn real(&self) -> PathBuf {
         match &self.home {
-            Home::User(real) => real.clone(),
-            Home::Project { base, below } => base.join(below),
+            WriteBase::User(real) => real.clone(),
+            WriteBase::Project { base, below } => base.join(below),
         }
     }
 
-    /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
-        self.keep(After::File(content))?;
-        let created = atomic::create_at(&self.spot()?, content, mode);
+        self.keep(PathAfter::File(content))?;
+        let created = atomic::create_at(&self.held()?, content, mode);
         created.map_err(|error| self.taken(error))
     }
 
     /// Gives a file with this content the name of another place, where there is none.
     pub(super) fn rename_new(&self, to: &Self, content: &[u8]) -> Result<(), ManageError> {
-        self.keep(After::Nothing)?;
-        to.keep(After::File(content))?;
-        let renamed = self.spot()?.rename_new(&to.spot()?);
+        self.keep(PathAfter::Nothing)?;
+        to.keep(PathAfter::File(content))?;
+        let renamed = self.held()?.rename_new(&to.held()?);
         renamed.map_err(|error| to.taken(error))
     }
 
@@ -110,12 +107,11 @@ impl WritePlace {
         renamed.map_err(|error| to.taken(error))
     }
 
-    /// Removes a folder with everything in it.
     pub(super) fn remove_tree(&self) -> Result<(), ManageError> {
         Ok(self.recording.remove_tree(&self.real())?)
     }
 
-    fn keep(&self, after: After<'_>) -> Result<(), ManageError> {
+    fn keep(&self, after: PathAfter<'_>) -> Result<(), ManageError> {
         Ok(self.recording.keep(&[(&self.real(), after)])?)
     }
 
@@ -127,26 +123,25 @@ impl WritePlace {
         }
     }
 
-    /// Replaces a file that has not changed.
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
-        self.keep(After::File(after))?;
-        match atomic::replace_at(&self.spot()?, before, after)? {
-            Replaced::Done => Ok(()),
-            Replaced::Changed => Err(ManageError::changed(&self.path)),
+        self.keep(PathAfter::File(after))?;
+        match atomic::replace_at(&self.held()?, before, after)? {
+            ReplaceOutcome::Done => Ok(()),
+            ReplaceOutcome::Changed => Err(ManageError::changed(&self.path)),
         }
     }
 
     /// Removes a plain file that has this content; says whether it did.
     pub(super) fn remove_same(&self, content: &[u8]) -> Result<bool, ManageError> {
-        self.keep(After::Nothing)?;
-        Ok(self.spot()?.remove_same(content)?)
+        self.keep(PathAfter::Nothing)?;
+        Ok(self.held()?.remove_same(content)?)
     }
 
     /// The place, held. In a project no link is followed from here on: one that was not there is an error.
-    fn spot(&self) -> Result<Spot, ManageError> {
+    fn held(&self) -> Result<FilePlace, ManageError> {
         Ok(match &self.home {
-            Home::User(real) => Spot::at(real)?,
-            Home::Project { base, below } => Spot::beneath(base, below)?,
+            WriteBase::User(real) => FilePlace::at(real)?,
+            WriteBase::Project { base, below } => FilePlace::beneath(base, below)?,
         })
     }
 }
@@ -166,7 +161,7 @@ mod tests {
             std::fs::create_dir_all(base).unwrap();
             std::fs::write(base.join("x.md"), "old").unwrap();
         }
-        let recording = Arc::new(Recording::new(None, "test"));
+        let recording = Arc::new(UndoRecording::new(None, "test"));
         let place = |name: &str| {
             WritePlace::within(&recording, &root, &Path::new(".grove/agents").join(name))
         };
@@ -188,7 +183,7 @@ mod tests {
         let root = folder.path();
         std::fs::create_dir_all(root.join("tools/grove")).unwrap();
         symlink("tools/grove", root.join(".grove")).unwrap();
-        let recording = Arc::new(Recording::new(None, "test"));
+        let recording = Arc::new(UndoRecording::new(None, "test"));
         let below = Path::new(".grove/agents/x.md");
         let place = WritePlace::within(&recording, root, below).unwrap();
         place.create(b"text", None).unwrap();

@@ -3,31 +3,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_fs::files;
-use grove_fs::held_folder::{EntryKind, HeldFolder};
-use grove_fs::probe_walk::Links;
+use grove_fs::held_folder::{HeldFolder, PathKind};
+use grove_fs::probe_walk::LinkRule;
 use grove_spec::package::{
-    Choice, Chosen, Given, Kind, Manifest, ManifestFile, SkillFilter, may_speak_of_us,
+    EntryKind, FolderChoice, Manifest, ManifestFile, ProvidedPath, SkillChoice, SkillFilter,
+    may_concern_grove,
 };
 use grove_spec::text::one_line;
 use grove_spec::wildcard::Wildcard;
 use grove_spec::{Code, Diagnostic};
 
-use super::search::{Asked, PackagePlace, Search, first_of_each, refused};
+use super::search::{PackagePlace, PackageSearch, SearchReason, first_of_each, refused};
 use super::{GivenPlace, Package};
 
-/// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-impl Search {
+impl PackageSearch {
     /// One package: the first of its manifests that speaks of us counts.
     pub(super) fn package(
         &mut self,
         place: &PackagePlace<'_>,
         below: &str,
         manifests: &[ManifestFile],
-        asked: Asked<'_>,
+        asked: SearchReason<'_>,
     ) {
         let mut speaks_to_pi = false;
         for file in manifests {
@@ -39,15 +39,15 @@ impl Search {
                 continue;
             };
             // The project's own and those that settings name are few, and their faults are reported.
-            let is_named = below.is_empty() || matches!(asked, Asked::By(_));
-            if *file == ManifestFile::Npm && !is_named && !may_speak_of_us(&bytes) {
+            let is_named = below.is_empty() || matches!(asked, SearchReason::NamedAs(_));
+            if *file == ManifestFile::Npm && !is_named && !may_concern_grove(&bytes) {
                 continue;
             }
             let mut manifest = Manifest::read(&bytes, *file);
             if *file == ManifestFile::Npm && self.has_usual_skills(place, below, &manifest) {
                 manifest.add_usual_skills();
             }
-            if manifest.speaks {
+            if manifest.has_contents {
                 return self.take(place, below, &path, manifest);
             }
             speaks_to_pi |= manifest.has_pi;
@@ -56,12 +56,12 @@ impl Search {
         if speaks_to_pi {
             return;
         }
-        if let Asked::By(written) = asked {
+        if let SearchReason::NamedAs(written) = asked {
             let folder = place.held.path().join(below);
             let has_skills = |held: HeldFolder| {
                 matches!(
-                    held.entry(Kind::Skills.word(), Links::Contain),
-                    Ok(EntryKind::Folder)
+                    held.entry(EntryKind::Skills.word(), LinkRule::Contain),
+                    Ok(PathKind::Folder)
                 )
             };
             let held = place.held.folder(below, place.links);
@@ -95,7 +95,9 @@ impl Search {
             _ => vec![choice],
         };
         if filter == SkillFilter::Nothing {
-            manifest.given.retain(|given| given.kind != Kind::Skills);
+            manifest
+                .provided
+                .retain(|given| given.kind != EntryKind::Skills);
         }
         let file = place.held.path().join(path);
         for finding in std::mem::take(&mut manifest.diagnostics) {
@@ -112,13 +114,13 @@ impl Search {
             is_projects: place.trust.is_some(),
             given: Vec::new(),
             base: match place.links {
-                Links::Contain => place.held.path().to_path_buf(),
-                Links::Follow => folder.clone(),
+                LinkRule::Contain => place.held.path().to_path_buf(),
+                LinkRule::Follow => folder.clone(),
             },
             folder,
         };
-        let mut missing: Vec<(Kind, Vec<Diagnostic>)> = Vec::new();
-        for given in &manifest.given {
+        let mut missing: Vec<(EntryKind, Vec<Diagnostic>)> = Vec::new();
+        for given in &manifest.provided {
             match place_of(&held, given) {
                 Ok(Some(found)) => add_place(&mut package, given, found, place, &choices),
                 Ok(None) => {}
@@ -175,26 +177,26 @@ enum PathTarget {
 
 /// The entry that a manifest names; none where the package need not have it.
 ///
-/// The path must stay in the package. A project's packages are walked beneath the project, so that this look
+/// The path must stay in the package. A project's packages are walked beneath the project, so that this check
 /// is what keeps one of them from giving what is another's.
-fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<PathTarget>, Diagnostic> {
+fn place_of(held: &HeldFolder, given: &ProvidedPath) -> Result<Option<PathTarget>, Diagnostic> {
     let name = format!("`{}` in `{}`", one_line(&given.path), given.kind.word());
     let unusable = |why: &str| Diagnostic::new(Code::PackageManifest, format!("{name} {why}"));
-    match held.entry(&given.path, Links::Contain) {
-        Ok(EntryKind::Folder) => Ok(Some(PathTarget::Folder)),
+    match held.entry(&given.path, LinkRule::Contain) {
+        Ok(PathKind::Folder) => Ok(Some(PathTarget::Folder)),
         // Where a place is fixed it is a folder.
-        Ok(EntryKind::File) if !given.is_named => Err(unusable("is a file, not a folder")),
-        Ok(EntryKind::File) if given.kind.takes_file(file_name(&given.path)) => {
+        Ok(PathKind::File) if !given.is_named => Err(unusable("is a file, not a folder")),
+        Ok(PathKind::File) if given.kind.takes_file(file_name(&given.path)) => {
             Ok(Some(PathTarget::File))
         }
-        Ok(EntryKind::File) => {
+        Ok(PathKind::File) => {
             let message = format!(
                 "{name} is a file, and not by its name one of {}",
                 given.kind.word()
             );
             Err(Diagnostic::new(Code::PackageManifest, message))
         }
-        Ok(EntryKind::Other) => Err(unusable("is neither a folder nor a file")),
+        Ok(PathKind::Other) => Err(unusable("is neither a folder nor a file")),
         Err(error) if error.is_not_found() && !given.is_named => Ok(None),
         Err(error) if error.leads_out() => {
             let message = format!("{name} is a link that leads out of the package");
@@ -209,18 +211,17 @@ fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<PathTarget>, Diag
     }
 }
 
-/// Adds what was found to the places of a package.
 fn add_place(
     package: &mut Package,
-    given: &Given,
+    given: &ProvidedPath,
     found: PathTarget,
     place: &PackagePlace<'_>,
-    choices: &[Arc<Choice>],
+    choices: &[Arc<SkillChoice>],
 ) {
     let (below, file) = match (found, given.kind) {
         (PathTarget::Folder, _) => (given.path.as_str(), None),
         // A skill is its folder, whichever of the two is named.
-        (PathTarget::File, Kind::Skills) => {
+        (PathTarget::File, EntryKind::Skills) => {
             let (folder, name) = given.path.rsplit_once('/').unwrap_or(("", &given.path));
             (folder, Some(name).filter(|name| *name != SKILL_FILE))
         }
@@ -233,7 +234,7 @@ fn add_place(
     };
     let is_same = |known: &&mut GivenPlace| known.kind == given.kind && known.path == path;
     // A folder of skills has its files with it; of agents and chains its walk may leave some out.
-    let is_skills = given.kind == Kind::Skills;
+    let is_skills = given.kind == EntryKind::Skills;
     let mut known = package.given.iter_mut().filter(is_same);
     let known = known.find(|known| is_skills || known.files.is_some() == file.is_some());
     match (known, file) {
@@ -247,7 +248,7 @@ fn add_place(
             children_only: given.is_flat,
             trust: place
                 .trust
-                .map_or(Trust::Trusted, |trust| trust.of_root(&path)),
+                .map_or(RootTrust::Trusted, |trust| trust.of_root(&path)),
             path,
             below: below.to_owned(),
         }),
@@ -255,12 +256,12 @@ fn add_place(
 }
 
 /// The skills of a place that count; none when all do.
-fn chosen(given: &Given, below: &str, choices: &[Arc<Choice>]) -> Option<Chosen> {
+fn chosen(given: &ProvidedPath, below: &str, choices: &[Arc<SkillChoice>]) -> Option<FolderChoice> {
     let said = choices.iter().filter(|choice| !choice.is_everything());
-    let choices: Vec<Arc<Choice>> = said.cloned().collect();
+    let choices: Vec<Arc<SkillChoice>> = said.cloned().collect();
     let leads: Vec<Wildcard> = given.pattern.iter().cloned().collect();
     let is_all = leads.is_empty() && choices.is_empty();
-    (given.kind == Kind::Skills && !is_all).then(|| Chosen {
+    (given.kind == EntryKind::Skills && !is_all).then(|| FolderChoice {
         below: below.to_owned(),
         leads,
         choices,
@@ -285,9 +286,9 @@ impl GivenPlace {
         if is_all && files.is_none() {
             return;
         }
-        let chosen = self.chosen.get_or_insert_with(|| Chosen {
+        let chosen = self.chosen.get_or_insert_with(|| FolderChoice {
             below: self.below.clone(),
-            ..Chosen::default()
+            ..FolderChoice::default()
         });
         for file in files.unwrap_or_default() {
             let path = chosen.below_package(&file);
@@ -296,7 +297,6 @@ impl GivenPlace {
         chosen.leads.push(pattern);
     }
 
-    /// A file in the same folder is named.
     fn add_file(&mut self, file: &str) {
         if let Some(files) = &mut self.files {
             files.push(file.to_owned());

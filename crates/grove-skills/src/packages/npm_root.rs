@@ -10,7 +10,6 @@ use grove_fs::{files, programs};
 use crate::environment::Environment;
 use crate::environment_variables::{NPM_CONFIG_PREFIX, NPM_CONFIG_PREFIX_IN_CAPITALS, PATH};
 
-/// The largest `.npmrc` that is read.
 const MAX_NPMRC_BYTES: u64 = 100_000;
 /// The folder of packages below a prefix.
 const MODULES: &str = "lib/node_modules";
@@ -36,7 +35,6 @@ fn from_npmrc(environment: &Environment) -> Option<PathBuf> {
     prefix_in(&String::from_utf8_lossy(&bytes), home)
 }
 
-/// The last `prefix` of an `.npmrc`.
 fn prefix_in(text: &str, home: &Path) -> Option<PathBuf> {
     let value = text.lines().rev().find_map(|line| {
         let (key, value) = line.split_once('=')?;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
-    ManifestFile, Named, PackageSource, SkillFilter, dependencies, read_settings,
+    ManifestFile, NamedPackage, PackageSource, SkillFilter, dependencies, read_settings,
 };
 use grove_spec::{Code, Diagnostic};
 
@@ -18,18 +18,16 @@ use super::{
     MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, SettingsFile, npm_root,
 };
 use crate::environment::Environment;
-use crate::project::{FolderTrust, Naming};
+use crate::project::{FolderTrust, NamingFileState};
 
 /// Packages in one folder of packages whose manifests are read.
 const MAX_INSTALLED: usize = 2_000;
 /// Entries of one folder of packages that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 
-/// A search for packages, and what it found so far.
 #[derive(Default)]
-pub(super) struct Search {
+pub(super) struct PackageSearch {
     pub(super) found: Packages,
-    /// The packages that were looked at, by their real paths.
     pub(super) seen: BTreeSet<PathBuf>,
     /// The skills that count of each package that settings name, by the real path of the package.
     pub(super) filters: BTreeMap<PathBuf, SkillFilter>,
@@ -37,13 +35,11 @@ pub(super) struct Search {
     manifests: BTreeMap<PathBuf, Option<Arc<[u8]>>>,
 }
 
-/// The folder in which packages lie, and the rules for them.
 #[derive(Clone, Copy)]
 pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
-    /// The rule for links to packages.
-    pub(super) links: Links,
+    pub(super) links: LinkRule,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
 }
@@ -53,7 +49,7 @@ impl<'a> PackagePlace<'a> {
     fn of_project(held: &'a HeldFolder, trust: &'a FolderTrust) -> Self {
         Self {
             held,
-            links: Links::Contain,
+            links: LinkRule::Contain,
             trust: Some(trust),
         }
     }
@@ -62,33 +58,31 @@ impl<'a> PackagePlace<'a> {
     fn of_user(held: &'a HeldFolder) -> Self {
         Self {
             held,
-            links: Links::Follow,
+            links: LinkRule::Follow,
             trust: None,
         }
     }
 }
 
-/// The packages that a settings file names.
 #[derive(Default)]
 struct NamedPackages {
-    packages: Vec<Named>,
+    packages: Vec<NamedPackage>,
     /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     is_as_seen: bool,
 }
 
 /// The reason for looking at a package, and so for what is said when there is none.
 #[derive(Clone, Copy)]
-pub(super) enum Asked<'a> {
+pub(super) enum SearchReason<'a> {
     /// None: it lies among others that have nothing to do with agents.
-    Nobody,
+    NotNamed,
     /// It lies where packages for agents lie.
     Installed,
     /// Settings, under this name.
-    By(&'a str),
+    NamedAs(&'a str),
 }
 
-impl Search {
-    /// Looks for the packages of a project.
+impl PackageSearch {
     pub(super) fn project(&mut self, root: &Path, trust: &FolderTrust) {
         let Ok(held) = HeldFolder::open(root) else {
             return;
@@ -101,8 +95,12 @@ impl Search {
                 self.remember(&root.join(below), package);
             }
         }
-        self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
-        self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
+        self.package(&place, "", &[ManifestFile::Npm], SearchReason::Installed);
+        self.installed(
+            &place,
+            &format!(".pi/{PI_MODULES}"),
+            SearchReason::Installed,
+        );
         let anew = trust.through(&held.path().join(".pi").join(PI_SETTINGS));
         let through = PackagePlace {
             trust: Some(if named.is_as_seen { trust } else { &anew }),
@@ -156,12 +154,12 @@ impl Search {
         // Which of them the project chose is not known; that its file is not JSON has been said.
         let Some(mut names) = names else { return };
         if names.is_empty() {
-            return self.installed(place, MODULES, Asked::Nobody);
+            return self.installed(place, MODULES, SearchReason::NotNamed);
         }
         self.cap(&mut names, modules.path(), false);
         for name in names {
             let below = format!("{MODULES}/{name}");
-            self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
+            self.package(place, &below, &[ManifestFile::Npm], SearchReason::NotNamed);
         }
     }
 
@@ -211,14 +209,14 @@ impl Search {
             for package in &named {
                 self.remember(&of_user(environment, pi, pi, package), package);
             }
-            self.installed(&place, PI_MODULES, Asked::Installed);
+            self.installed(&place, PI_MODULES, SearchReason::Installed);
             for package in &named {
                 self.named_by_user(environment, pi, pi, package);
             }
         }
         let configured = &settings.packages;
         for written in &configured.value {
-            match Named::read(written, None) {
+            match NamedPackage::read(written, None) {
                 Ok(package) => {
                     let from = &environment.config;
                     let pi = pi.as_deref().unwrap_or(from);
@@ -250,12 +248,12 @@ impl Search {
         };
         if let Some(held) = global.filter(is_outside) {
             let place = PackagePlace::of_user(&held);
-            self.installed(&place, "", Asked::Nobody);
+            self.installed(&place, "", SearchReason::NotNamed);
         }
     }
 
     /// Keeps what settings say of the skills of a package, which may be found before its turn comes.
-    fn remember(&mut self, folder: &Path, package: &Named) {
+    fn remember(&mut self, folder: &Path, package: &NamedPackage) {
         if let Ok(real) = files::canonical(folder) {
             let filter = self.filters.entry(real);
             filter.or_insert_with(|| package.skills.clone());
@@ -270,12 +268,12 @@ impl Search {
         let file = place.held.path().join(below);
         let naming = |digest: Option<&Digest>| {
             let trust = place.trust;
-            trust.map_or(Naming::AsSeen, |trust| trust.naming(&file, digest))
+            trust.map_or(NamingFileState::AsSeen, |trust| trust.naming(&file, digest))
         };
         let bytes = match place.held.read(below, place.links, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => {
-                if naming(None) == Naming::Changed {
+                if naming(None) == NamingFileState::Changed {
                     let message = "pi's settings were removed after the project was trusted; nothing that they named is used";
                     self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
                 }
@@ -300,8 +298,8 @@ impl Search {
         });
         let names_any = !settings.skills.is_empty() || !settings.packages.is_empty();
         let change = match naming {
-            Naming::Changed => Some("changed"),
-            Naming::New if names_any => Some("are new"),
+            NamingFileState::Changed => Some("changed"),
+            NamingFileState::New if names_any => Some("are new"),
             _ => None,
         };
         if let Some(change) = change {
@@ -310,7 +308,7 @@ impl Search {
             );
             self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
         }
-        let is_as_seen = naming == Naming::AsSeen;
+        let is_as_seen = naming == NamingFileState::AsSeen;
         if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
             let findings = settings.skill_findings.into_iter();
             self.found.skills.push(NamedSkills {
@@ -328,8 +326,7 @@ impl Search {
         })
     }
 
-    /// A package of a project's settings, which must lie in the project.
-    fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &Named) {
+    fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &NamedPackage) {
         let Some(below) = below_project(package) else {
             let message = format!(
                 "the package `{}` is outside the project that names it",
@@ -339,7 +336,7 @@ impl Search {
             let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
             return self.say(finding.at(package.position));
         };
-        let asked = Asked::By(&package.written);
+        let asked = SearchReason::NamedAs(&package.written);
         self.package(place, &below, &ManifestFile::ALL, asked);
     }
 
@@ -349,7 +346,7 @@ impl Search {
         environment: &Environment,
         from: &Path,
         pi: &Path,
-        package: &Named,
+        package: &NamedPackage,
     ) {
         let folder = of_user(environment, from, pi, package);
         self.remember(&folder, package);
@@ -358,15 +355,15 @@ impl Search {
             Err(error) => return self.say(absent(&package.written, &error)),
         };
         let place = PackagePlace::of_user(&held);
-        let asked = Asked::By(&package.written);
+        let asked = SearchReason::NamedAs(&package.written);
         self.package(&place, "", &ManifestFile::ALL, asked);
     }
 
     /// Everything in a folder of packages, those in `@scope` folders included.
-    fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: Asked<'_>) {
+    fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: SearchReason<'_>) {
         let manifests: &[ManifestFile] = match asked {
             // The parts of any program lie here too, so no more than the one file is asked for.
-            Asked::Nobody => &[ManifestFile::Npm],
+            SearchReason::NotNamed => &[ManifestFile::Npm],
             _ => &ManifestFile::ALL,
         };
         let Ok(folder) = place.held.folder(below, place.links) else {
@@ -405,7 +402,7 @@ impl Search {
 
 /// pi's settings with the folders of skills that they name, as pi finds them, and no packages.
 pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     let trust = FolderTrust::default();
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {
@@ -416,7 +413,7 @@ pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) 
         let place = PackagePlace::of_user(&held);
         search.settings(&place, PI_SETTINGS);
     }
-    // A look for skills alone has no use for findings about packages.
+    // A discovery for skills alone has no use for findings about packages.
     let mut found = search.found;
     let of_file = [Code::PackageSettings, Code::PathEscape];
     found
@@ -453,7 +450,7 @@ fn is_below(folder: &Path, above: &Path) -> bool {
 }
 
 /// The path below the project of a package that the project's settings name; none when it leaves.
-fn below_project(package: &Named) -> Option<String> {
+fn below_project(package: &NamedPackage) -> Option<String> {
     match &package.source {
         PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
         PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
@@ -462,7 +459,7 @@ fn below_project(package: &Named) -> Option<String> {
 }
 
 /// The folder of a package that the user's settings name.
-fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -> PathBuf {
+fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &NamedPackage) -> PathBuf {
     match &package.source {
         PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
         PackageSource::Git(path) => pi.join("git").join(path),
@@ -493,7 +490,6 @@ pub(crate) fn path_from<'a>(folder: &'a str, written: &'a str) -> Option<String>
     Some(parts.join("/"))
 }
 
-/// The finding about a file that is there and cannot be read.
 pub(super) fn refused(error: &FsError, code: Code, what: &str) -> Diagnostic {
     let finding = if error.leads_out() {
         let message = format!("{what} is behind a link that leads out of the project");

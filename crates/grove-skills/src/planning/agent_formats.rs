@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::{AgentRules, Host, NamedFolders};
-use grove_catalog::root::Source;
-use grove_catalog::trust::Trust;
+use grove_catalog::root::RootSource;
+use grove_catalog::trust::RootTrust;
 use grove_fs::files;
-use grove_spec::agent::{Format, formats};
+use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{Code, Diagnostic};
 
-use super::{Plan, PlannedRoot, host_paths};
+use super::{PlannedRoot, RootPlan, host_paths};
 use crate::environment::Environment;
 use crate::project::Project;
 use crate::world::World;
 
 /// Sets the format of agents for Grove's own roots; other kinds have one format.
-pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
+pub(super) fn assign(plan: &mut RootPlan, world: &World, hosts: &[Host]) {
     let mut formats = Formats::new();
     for host in hosts {
         let of_host = formats_of(host, &world.environment, &world.project, |compat| compat);
@@ -26,9 +26,9 @@ pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
 }
 
 /// Everything another host looks in for agents, with that host's trust; nothing where its rules are not known.
-pub(super) fn of_host(world: &World, host: Host) -> Plan {
+pub(super) fn of_host(world: &World, host: Host) -> RootPlan {
     let Some(rules) = AgentRules::by_name(&host.name) else {
-        return Plan::default();
+        return RootPlan::default();
     };
     let environment = &world.environment;
     let climbed = world.project.climbed(environment);
@@ -55,14 +55,14 @@ pub(super) fn of_host(world: &World, host: Host) -> Plan {
     plan
 }
 
-/// The largest settings of a host that are read.
 const MAX_SETTINGS: u64 = 1_000_000;
 
 /// Takes trust from the roots in folders of a project that a host's settings do not trust: a folder by itself, or else the
 /// whole project.
-fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
+fn take_trust(plan: &mut RootPlan, host: &Host, world: &World) {
     let mut settings = host.roots.iter();
-    let settings = settings.find(|root| root.source == Source::User && root.format.is_settings());
+    let settings =
+        settings.find(|root| root.source == RootSource::User && root.format.is_settings());
     let path = settings.and_then(|root| host_paths(&world.environment, root).into_iter().next());
     let bytes = path.and_then(|path| files::read_bounded(&path, MAX_SETTINGS).ok());
     let said = bytes.map_or_else(Vec::new, |bytes| formats::trusted_projects(&bytes));
@@ -75,19 +75,17 @@ fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
     let of_project = world.project.outermost().and_then(is_trusted);
     for planned in &mut plan.roots {
         let folder = planned.base.as_deref();
-        if planned.root.source == Source::Project
+        if planned.root.source == RootSource::Project
             && folder.and_then(is_trusted).or(of_project) != Some(true)
         {
             let host = host.title.clone();
-            planned.root.trust = Trust::NotByHost { host };
+            planned.root.trust = RootTrust::NotByHost { host };
         }
     }
 }
 
-/// The formats of agents by place.
-type Formats = BTreeMap<PathBuf, Format>;
+type Formats = BTreeMap<PathBuf, AgentFormat>;
 
-/// The places of a host, with the format of agents in each.
 fn formats_of(
     host: &Host,
     environment: &Environment,
@@ -96,7 +94,7 @@ fn formats_of(
 ) -> Formats {
     let mut formats = Formats::new();
     for root in host.agent_roots.iter().filter(|root| counts(root.compat)) {
-        let paths = if root.source == Source::Project {
+        let paths = if root.source == RootSource::Project {
             let folders = project.folders.iter();
             folders.map(|folder| folder.join(&root.path)).collect()
         } else {
@@ -108,7 +106,7 @@ fn formats_of(
 }
 
 /// Sets the format of agents for every root; the path of settings becomes their folder and their name.
-fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
+fn with_formats(plan: &mut RootPlan, formats: &Formats, environment: &Environment) {
     for planned in &mut plan.roots {
         let path = &planned.root.path;
         let Some(format) = formats.get(path) else {
@@ -118,7 +116,7 @@ fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
         if format.is_settings() {
             as_settings(planned);
             // A project's files reach nothing outside of the project.
-            let is_users = planned.root.source == Source::User;
+            let is_users = planned.root.source == RootSource::User;
             planned.home = environment.home.clone().filter(|_| is_users);
         }
     }
@@ -132,13 +130,13 @@ fn as_settings(planned: &mut PlannedRoot) {
     let name = name.to_string_lossy().into_owned();
     planned.exists = files::is_file(&path);
     planned.root.path = folder.to_path_buf();
-    if let Trust::Pinned { prefix, .. } = &mut planned.root.trust
+    if let RootTrust::Pinned { prefix, .. } = &mut planned.root.trust
         && let Some(above) = prefix.strip_suffix(&format!("{name}/"))
     {
         *prefix = above.to_owned();
     }
     // An agent's own file goes before what settings say in the same place.
-    let order = &mut planned.root.standing.order;
+    let order = &mut planned.root.rank.order;
     *order = order.saturating_add(1);
     planned.files = Some(vec![name]);
 }

@@ -7,23 +7,22 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::Host;
-use grove_catalog::root::{Family, Root, Source, Standing};
-use grove_catalog::trust::Trust;
+use grove_catalog::root::{Root, RootOwner, RootRank, RootSource};
+use grove_catalog::trust::RootTrust;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::{FsError, files};
 use grove_spec::package::NamedFolder;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Plan, PlannedRoot, below, small};
+use super::{PlannedRoot, RootPlan, below, small};
 use crate::environment::Environment;
 use crate::packages::{NamedSkills, first_of_each, path_from};
 use crate::project::{FolderTrust, Project};
 use crate::world::World;
 
-impl Plan {
-    /// The folders that settings name, for Grove itself.
+impl RootPlan {
     pub(super) fn named_folders(&mut self, all: &[&NamedSkills], world: &World) {
         let (environment, project) = (&world.environment, &world.project);
         for named in all {
@@ -41,13 +40,13 @@ impl Plan {
                 let at = nearer.position(|known| known == folder);
                 at.unwrap_or(project.folders.len())
             });
-            let placed = Placed::of(named, environment);
+            let placed = ResolvedFolders::of(named, environment);
             for path in placed.folders {
                 let order = self.roots.len();
                 let standing = standing(named.source(), distance, order);
                 let root_trust = trust
                     .as_ref()
-                    .map_or(Trust::Trusted, |trust| trust_of(trust, &path, world));
+                    .map_or(RootTrust::Trusted, |trust| trust_of(trust, &path, world));
                 let shown = shown(named, &path, environment, project.outermost());
                 self.add(planned(named, path, &shown, standing, root_trust));
             }
@@ -67,11 +66,11 @@ impl Plan {
         project: &Project,
     ) {
         for named in all {
-            let placed = Placed::of(named, environment);
+            let placed = ResolvedFolders::of(named, environment);
             for path in placed.folders {
                 let standing = self.next_standing(host, named.source());
                 let shown = shown(named, &path, environment, project.outermost());
-                self.add(planned(named, path, &shown, standing, Trust::Trusted));
+                self.add(planned(named, path, &shown, standing, RootTrust::Trusted));
             }
             self.diagnostics.extend(placed.diagnostics);
         }
@@ -80,9 +79,9 @@ impl Plan {
 
 /// The trust of a folder that settings of this trust name. It may lie above theirs, where another grant decides; and
 /// settings without a grant name nothing that is trusted.
-fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> Trust {
+fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> RootTrust {
     if settings.grant.is_none() {
-        return Trust::Untrusted;
+        return RootTrust::Untrusted;
     }
     let own = FolderTrust {
         named_anew: settings.named_anew.clone(),
@@ -96,25 +95,26 @@ pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<Planne
     let Some(project) = &named.project else {
         return Vec::new();
     };
-    let folders = Placed::in_project(named, project).folders.into_iter();
+    let folders = ResolvedFolders::in_project(named, project)
+        .folders
+        .into_iter();
     let roots = folders.enumerate().map(|(order, path)| {
-        let standing = standing(Source::Project, 0, order);
+        let standing = standing(RootSource::Project, 0, order);
         let root_trust = trust.of_root(&path);
         planned(named, path, "", standing, root_trust)
     });
     roots.collect()
 }
 
-fn standing(source: Source, distance: usize, order: usize) -> Standing {
-    Standing {
+fn standing(source: RootSource, distance: usize, order: usize) -> RootRank {
+    RootRank {
         distance: small(distance),
-        family: Family::Named,
+        owner: RootOwner::Named,
         order: small(order),
-        ..Standing::of(source)
+        ..RootRank::of(source)
     }
 }
 
-/// The path of a folder as it is shown.
 fn shown(
     named: &NamedSkills,
     path: &Path,
@@ -141,11 +141,11 @@ fn planned(
     named: &NamedSkills,
     path: PathBuf,
     shown: &str,
-    standing: Standing,
-    trust: Trust,
+    standing: RootRank,
+    trust: RootTrust,
 ) -> PlannedRoot {
     let root = Root {
-        standing,
+        rank: standing,
         trust,
         ..Root::new(named.source(), shown, path)
     };
@@ -153,12 +153,12 @@ fn planned(
 }
 
 /// The folders of one settings file, also those that are not there yet, and findings about them.
-struct Placed {
+struct ResolvedFolders {
     folders: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Placed {
+impl ResolvedFolders {
     fn of(named: &NamedSkills, environment: &Environment) -> Self {
         let mut placed = match &named.project {
             Some(project) => Self::in_project(named, project),
@@ -194,7 +194,7 @@ impl Placed {
                 findings.push(finding(named, folder, Code::PathEscape, what));
                 continue;
             };
-            match held.folder(&path, Links::Contain) {
+            match held.folder(&path, LinkRule::Contain) {
                 Err(error) if error.leads_out() => {
                     let what = "is behind a link that leads out of the project";
                     findings.push(finding(named, folder, Code::PathEscape, what));

@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_catalog::search::Index;
+use grove_catalog::search::SearchIndex;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, cache_file, files};
 
-use crate::library::Look;
+use crate::library::Discovery;
 
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
-/// The file for the roots of a look; none without a cache folder.
-pub(super) fn path(look: &Look) -> Option<PathBuf> {
-    let snapshot = &look.snapshot;
-    let folder = look.world.environment.cache.as_deref()?;
+/// The file for the roots of a discovery; none without a cache folder.
+pub(super) fn path(discovery: &Discovery) -> Option<PathBuf> {
+    let snapshot = &discovery.snapshot;
+    let folder = discovery.world.environment.cache.as_deref()?;
     let mut roots = Vec::new();
     for root in &snapshot.roots {
         roots.extend_from_slice(root.path.as_os_str().as_encoded_bytes());
@@ -28,17 +28,16 @@ pub(super) fn path(look: &Look) -> Option<PathBuf> {
 }
 
 /// Opens the index in a file; the flag says that there was one that cannot be used.
-pub(super) fn open(file: Option<&Path>) -> (Option<Index>, bool) {
+pub(super) fn open(file: Option<&Path>) -> (Option<SearchIndex>, bool) {
     let Some(file) = file.filter(|file| files::is_there(file)) else {
         return (None, false);
     };
     let bytes = files::read_bounded(file, MAX_BYTES);
-    let index = bytes.ok().and_then(Index::open);
+    let index = bytes.ok().and_then(SearchIndex::open);
     let is_damaged = index.is_none();
     (index, is_damaged)
 }
 
-/// Puts an index in place of another.
 pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), FsError> {
     let is_new = !files::is_there(file);
     atomic::write(file, bytes, Durability::Cache)?;

@@ -3,32 +3,29 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use grove_catalog::search::{Builder, Document, Index, searchable};
+use grove_catalog::search::{IndexBuilder, SearchDocument, SearchIndex, searchable};
 use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
 use super::digest_of;
-use crate::library::Look;
+use crate::library::Discovery;
 
-/// An index, and what making it met.
-pub(super) struct Made {
+pub(super) struct MadeIndex {
     pub(super) bytes: Vec<u8>,
-    /// The number of files that were read.
     pub(super) read: usize,
     /// The files that are no longer what the snapshot says.
     pub(super) changed: Vec<PathBuf>,
 }
 
-/// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
-    let snapshot = &look.snapshot;
+pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
+    let snapshot = &discovery.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents
             .filter_map(|at| Some((index.key(at)?, at)))
             .collect()
     });
-    let mut builder = Builder::default();
+    let mut builder = IndexBuilder::default();
     let (mut read, mut changed) = (0, Vec::new());
     for (_, skill) in searchable(snapshot) {
         let key = key(skill);
@@ -38,7 +35,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
             continue;
         }
         read += 1;
-        let source = look.sources.skills.read(skill);
+        let source = discovery.sources.skills.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let body = source
             .as_deref()
@@ -46,7 +43,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
         if body.is_none() {
             changed.push(snapshot.location(&skill.place));
         }
-        builder.add(&Document {
+        builder.add(&SearchDocument {
             // A file that could not be read must be looked at again by the next index.
             key: if body.is_some() { key } else { 0 },
             name: skill.name(),
@@ -55,7 +52,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
             body: body.unwrap_or_default(),
         });
     }
-    Made {
+    MadeIndex {
         bytes: builder.finish(digest_of(snapshot)),
         read,
         changed,

@@ -1,10 +1,9 @@
 //! The findings to look at first in what a project brings: it runs commands, asks for tools, or hides text.
 
-use grove_catalog::folder_content::{Entry, FolderContent};
+use grove_catalog::folder_content::{FolderContent, FolderContentEntry};
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, agent, skill};
 
-/// Findings about what a text does to its reader.
 const CONDUCT: [Code; 8] = [
     Code::ControlCharacters,
     Code::HiddenUnicode,
@@ -26,7 +25,7 @@ pub(super) fn about_conduct(diagnostics: &[Diagnostic]) -> Vec<String> {
     about.map(|it| one_line(&it.message)).collect()
 }
 
-pub(super) fn of_skill(parsed: &skill::Parsed, folder: Option<&FolderContent>) -> Vec<String> {
+pub(super) fn of_skill(parsed: &skill::ParsedSkill, folder: Option<&FolderContent>) -> Vec<String> {
     let mut all = Vec::new();
     let programs: Vec<String> = folder.map(programs_in).unwrap_or_default();
     if !programs.is_empty() {
@@ -45,14 +44,13 @@ pub(super) fn of_skill(parsed: &skill::Parsed, folder: Option<&FolderContent>) -
     all
 }
 
-pub(super) fn of_agent(parsed: &agent::Parsed) -> Vec<String> {
+pub(super) fn of_agent(parsed: &agent::ParsedAgent) -> Vec<String> {
     let tools = parsed.agent.tools.as_deref().unwrap_or_default();
     let mut all: Vec<String> = asks_for(tools).into_iter().collect();
     all.extend(about_conduct(&parsed.diagnostics));
     all
 }
 
-/// Findings about a text without a format.
 pub(super) fn of_text(text: &str) -> Vec<String> {
     about_conduct(&skill::parse_bytes(text.as_bytes()).diagnostics)
 }
@@ -64,8 +62,8 @@ fn asks_for(tools: &[String]) -> Option<String> {
 
 /// The files of a folder that can be run, or whose names say that they are for that.
 fn programs_in(folder: &FolderContent) -> Vec<String> {
-    let is_program = |path: &str, entry: &Entry| match entry {
-        Entry::File { executable, .. } => {
+    let is_program = |path: &str, entry: &FolderContentEntry| match entry {
+        FolderContentEntry::File { executable, .. } => {
             let ending = path.rsplit_once('.').map(|(_, ending)| ending);
             *executable || ending.is_some_and(|ending| PROGRAMS.contains(&ending))
         }

@@ -11,23 +11,20 @@ use grove_fs::files;
 
 /// The folder levels below the granted folder that are searched.
 const MAX_DEPTH: usize = 6;
-/// The most folders that are searched.
 const MAX_FOLDERS: usize = 2_000;
-/// The most entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
 /// The result of a search, by path below the folder.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Nested {
+pub(super) struct NestedFolders {
     /// Folders that hold one of the names.
     pub(super) holders: Vec<String>,
-    /// Folders that were not searched, or not wholly.
     pub(super) not_searched: Vec<String>,
 }
 
 /// Searches a folder and those below it, level by level, for entries of these names.
-pub(super) fn search(folder: &Path, names: &BTreeSet<String>) -> Nested {
-    let mut nested = Nested::default();
+pub(super) fn search(folder: &Path, names: &BTreeSet<String>) -> NestedFolders {
+    let mut nested = NestedFolders::default();
     let mut level = vec![String::new()];
     let mut folders_left = MAX_FOLDERS;
     for _ in 0..=MAX_DEPTH {
@@ -36,7 +33,7 @@ pub(super) fn search(folder: &Path, names: &BTreeSet<String>) -> Nested {
         nested.not_searched.extend(beyond);
         let mut next = Vec::new();
         for path in level {
-            next.extend(nested.look(folder, &path, names));
+            next.extend(nested.search_folder(folder, &path, names));
         }
         level = next;
     }
@@ -45,9 +42,13 @@ pub(super) fn search(folder: &Path, names: &BTreeSet<String>) -> Nested {
     nested
 }
 
-impl Nested {
-    /// Looks at one folder and gives the folders in it that are to be searched.
-    fn look(&mut self, folder: &Path, path: &str, names: &BTreeSet<String>) -> Vec<String> {
+impl NestedFolders {
+    fn search_folder(
+        &mut self,
+        folder: &Path,
+        path: &str,
+        names: &BTreeSet<String>,
+    ) -> Vec<String> {
         let entries = files::list(&folder.join(path), MAX_ENTRIES).unwrap_or_else(|_| {
             self.not_searched.push(path.to_owned());
             Vec::new()
@@ -83,7 +84,7 @@ mod tests {
         base
     }
 
-    fn search_for_agents(base: &tempfile::TempDir) -> Nested {
+    fn search_for_agents(base: &tempfile::TempDir) -> NestedFolders {
         search(base.path(), &BTreeSet::from([".agents".to_owned()]))
     }
 
@@ -105,7 +106,7 @@ mod tests {
         std::os::unix::fs::symlink(base.path().join("a"), base.path().join("z")).unwrap();
         assert_eq!(
             search_for_agents(&base),
-            Nested {
+            NestedFolders {
                 holders: ["", "a/b", "1/2/3/4/5/6"].map(str::to_owned).to_vec(),
                 not_searched: vec!["1/2/3/4/5/6/7".to_owned()],
             }

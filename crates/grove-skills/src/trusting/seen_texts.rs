@@ -9,11 +9,8 @@ use std::time::Duration;
 use grove_catalog::Digest;
 use grove_fs::{FsError, atomic, cache_file, files};
 
-/// The longest text that is kept.
 const MAX_TEXT: u64 = 256 * 1024;
-/// The bytes of texts that one grant keeps.
 const MAX_BYTES: usize = 32 << 20;
-/// The texts that are kept in all.
 const MAX_TEXTS: usize = 20_000;
 
 pub(super) struct SeenTexts {
@@ -27,12 +24,10 @@ impl SeenTexts {
         }
     }
 
-    /// A text that was trusted, if it was kept.
     pub(super) fn get(&self, digest: &str) -> Option<String> {
         text_of(&self.file_of(digest)?, digest)
     }
 
-    /// Keeps the texts of files that have these digests now.
     pub(super) fn keep<'a>(
         &self,
         all: impl Iterator<Item = (PathBuf, &'a str)>,

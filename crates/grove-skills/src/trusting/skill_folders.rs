@@ -1,6 +1,6 @@
 //! The content of the folders of a pinned root's skills, remembered by stamps.
 //!
-//! A look compares stamps; a folder with another stamp is scanned again, and of its files only those are read whose
+//! A discovery compares stamps; a folder with another stamp is scanned again, and of its files only those are read whose
 //! stamps differ. What is remembered says nothing about trust: it is what a scan saw, and the rule compares it with the
 //! grant. So the file in which it is kept can be lost, and a stamp that is too fresh to be proof is not believed.
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::folder_content::{Entry, FolderContent, SkillFolders};
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::folder_content::{FolderContent, FolderContentEntry, SkillFolders};
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::trust::{Trust, nested_folders};
+use grove_catalog::trust::{RootTrust, nested_folders};
 use grove_fs::FsError;
-use grove_fs::cache_file::{self, Cached};
+use grove_fs::cache_file::{self, CacheRead};
 use grove_fs::folder_entries::{self, EntryContent, FolderScan, ScanBounds, ScanKnowledge};
 
 use crate::planning::PlannedRoot;
@@ -32,7 +32,6 @@ const BOUNDS: ScanBounds = ScanBounds {
     max_bytes: 512 << 20,
 };
 
-/// The scans of the folders of one root's skills.
 #[derive(Debug, Default)]
 pub(crate) struct FolderCache {
     scans: BTreeMap<String, KnownFolder>,
@@ -55,10 +54,10 @@ struct KnownFolder {
 
 impl FolderCache {
     /// The present content of the folders of these skills; the same object when nothing changed.
-    pub(crate) fn look(
+    pub(crate) fn update(
         &mut self,
         planned: &PlannedRoot,
-        candidates: &[Candidate],
+        candidates: &[SkillCandidate],
     ) -> Arc<SkillFolders> {
         self.read_file();
         let skills = skills_with_folders(candidates);
@@ -121,7 +120,7 @@ impl FolderCache {
     /// Reads the scans of an earlier process; a file that cannot be used is made anew.
     fn read_file(&mut self) {
         if let Some(file) = self.unread.take()
-            && let Cached::Content(cached) = cache_file::read(&file, VERSION, MAX_CACHE_BYTES)
+            && let CacheRead::Content(cached) = cache_file::read(&file, VERSION, MAX_CACHE_BYTES)
             && let Some(bytes) = cached.bytes.get(cached.start..)
         {
             self.scans = postcard::from_bytes(bytes).unwrap_or_default();
@@ -143,12 +142,12 @@ fn file_beside(file: &Path) -> PathBuf {
 }
 
 /// The skills that have a folder, by its path below the root, with the digest of each one's own file.
-fn skills_with_folders(candidates: &[Candidate]) -> BTreeMap<String, Option<[u8; 32]>> {
+fn skills_with_folders(candidates: &[SkillCandidate]) -> BTreeMap<String, Option<[u8; 32]>> {
     let with_folder = candidates.iter().filter_map(|candidate| {
         let folder = match candidate.layout {
-            Layout::Flat => return None,
-            Layout::Root => "",
-            Layout::Folder => &*candidate.id,
+            SkillLayout::Flat => return None,
+            SkillLayout::Root => "",
+            SkillLayout::Folder => &*candidate.id,
         };
         let digest = candidate.content.digest.map(|digest| *digest.as_bytes());
         Some((folder.to_owned(), digest))
@@ -184,15 +183,15 @@ fn scan(
 fn content(scan: &FolderScan) -> FolderContent {
     let entries = scan.entries.iter().map(|entry| {
         let content = match &entry.content {
-            EntryContent::File { digest, executable } => Entry::File {
+            EntryContent::File { digest, executable } => FolderContentEntry::File {
                 digest: digest.map(Digest::from_bytes),
                 executable: *executable,
             },
-            EntryContent::Link { target } => Entry::Link {
+            EntryContent::Link { target } => FolderContentEntry::Link {
                 target: target.clone(),
             },
-            EntryContent::Folder => Entry::Folder,
-            EntryContent::Special => Entry::Special,
+            EntryContent::Folder => FolderContentEntry::Folder,
+            EntryContent::Special => FolderContentEntry::Special,
         };
         (entry.path.clone(), content)
     });
@@ -203,8 +202,8 @@ fn content(scan: &FolderScan) -> FolderContent {
 }
 
 /// Returns true if a skill's folder is what was judged, by the digest of every file in it, or if nothing is pinned.
-pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &Skill) -> bool {
-    let (Trust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
+pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &RootTrust, skill: &Skill) -> bool {
+    let (RootTrust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
         return true;
     };
     let skill_file = skill.content.digest.map(|digest| *digest.as_bytes());
@@ -215,8 +214,8 @@ pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &
 /// Returns true if the bytes of a file, by its path below the root, are what was judged, or if nothing is pinned.
 ///
 /// A file in the folder of a skill inside another one is the inner one's.
-pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool {
-    let Trust::Pinned { folders, .. } = trust else {
+pub(crate) fn file_is_as_judged(trust: &RootTrust, path: &str, bytes: &[u8]) -> bool {
+    let RootTrust::Pinned { folders, .. } = trust else {
         return true;
     };
     let ends = path.rmatch_indices('/').map(|(at, _)| at);
@@ -228,5 +227,5 @@ pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool
         let below = folder_entries::path_as_written(below.as_bytes());
         content.file_at(&below)
     });
-    matches!(entry, Some(Entry::File { digest: Some(judged), .. }) if *judged == Digest::of(bytes))
+    matches!(entry, Some(FolderContentEntry::File { digest: Some(judged), .. }) if *judged == Digest::of(bytes))
 }

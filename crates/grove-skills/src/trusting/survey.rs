@@ -4,29 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_catalog::definitions::Definition;
-use grove_catalog::folder_content::Entry;
+use grove_catalog::folder_content::FolderContentEntry;
 use grove_catalog::hosts::FoldersEntered;
-use grove_catalog::root::Family;
+use grove_catalog::root::RootOwner;
 use grove_catalog::trust;
-use grove_catalog::{Digest, Source, identity};
+use grove_catalog::{Digest, RootSource, identity};
 use grove_fs::files;
-use grove_fs::probe_walk::Layout;
+use grove_fs::probe_walk::AcceptedLayouts;
 use grove_fs::trust_store::Pins;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::words;
 
 use super::findings;
-use super::nested::{self, Nested};
+use super::nested::{self, NestedFolders};
 use crate::agents::AGENT_FILES;
 use crate::cache::RootCache;
 use crate::chains::CHAIN_FILES;
-use crate::definition_files::{Bounds, FileKind, roots_in};
+use crate::definition_files::{DefinitionFileKind, ReadBounds, roots_in};
 use crate::environment::Environment;
 use crate::instructions;
-use crate::loading::{self, Scan};
+use crate::loading::{self, RootScan};
 use crate::planning::{self, PlannedRoot};
-use crate::project::Permitted;
+use crate::project::ProjectRule;
 use crate::settings::{PROJECT_FILES, read_project_file};
 use crate::world::World;
 
@@ -34,14 +34,12 @@ use crate::world::World;
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     /// The files that were seen, by path below the folder.
-    seen: BTreeMap<String, SeenFile>,
+    seen: BTreeMap<String, SurveyedFile>,
     /// The items that the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
     pub(super) items: BTreeMap<(ItemKind, String), ReviewItem>,
-    /// Folders of skills, by path below the folder.
     skill_folders: Vec<String>,
     /// Skills whose folders cannot be pinned whole, by path below the folder, each with the reason.
     pub(super) not_pinned: BTreeMap<String, String>,
-    /// Folders below that were not searched.
     pub(super) not_searched: Vec<String>,
 }
 
@@ -86,18 +84,15 @@ pub struct ReviewItem {
     pub findings: Vec<String>,
 }
 
-/// The facts about one file or other entry that was seen.
 #[derive(Debug, Default)]
-struct SeenFile {
+struct SurveyedFile {
     /// The digest of its bytes, as they were read of a file that counts.
     digest: Option<Digest>,
-    /// The kinds that it counted as.
-    kinds: BTreeSet<Kind>,
-    /// The entry that it is in a skill's folder.
-    entry: Option<Entry>,
+    kinds: BTreeSet<EntryKind>,
+    entry: Option<FolderContentEntry>,
 }
 
-impl SeenFile {
+impl SurveyedFile {
     fn pin(&self) -> Option<String> {
         match (&self.digest, &self.entry) {
             (Some(digest), entry) => {
@@ -107,7 +102,7 @@ impl SeenFile {
                     None => pin,
                 })
             }
-            (None, entry) => entry.as_ref().map(Entry::pin),
+            (None, entry) => entry.as_ref().map(FolderContentEntry::pin),
         }
     }
 }
@@ -136,7 +131,6 @@ impl Survey {
         self.items.insert((kind, path), item);
     }
 
-    /// Returns true if a path lies in the folder of a skill that was surveyed.
     pub(super) fn is_in_skill(&self, path: &str) -> bool {
         let below = |folder: &String| {
             let rest = path.strip_prefix(folder.as_str());
@@ -153,18 +147,18 @@ impl Survey {
 pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     let world = World::of_folder(environment, folder);
     let settings = &world.settings.settings;
-    let of_kind = |kind: Kind| {
+    let of_kind = |kind: EntryKind| {
         let mut roots = planning::own(kind, &world).roots;
         // Folders that settings name are looked for where the settings stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
-            root.source == Source::Project && root.standing.family != Family::Named
+            root.source == RootSource::Project && root.rank.owner != RootOwner::Named
         });
         roots
     };
-    let roots = of_kind(Kind::Skills);
-    let scan = Scan {
-        layout: Layout::ALL,
+    let roots = of_kind(EntryKind::Skills);
+    let scan = RootScan {
+        layout: AcceptedLayouts::ALL,
         max_candidates: usize::MAX,
         max_bytes: settings.limits.file_bytes.value,
         max_read: most_read(settings.limits.file_bytes.value),
@@ -173,8 +167,8 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         keep_good: false,
         all_folders: true,
     };
-    let (agent_roots, chain_roots) = (of_kind(Kind::Agents), of_kind(Kind::Chains));
-    let bounds = Bounds {
+    let (agent_roots, chain_roots) = (of_kind(EntryKind::Agents), of_kind(EntryKind::Chains));
+    let bounds = ReadBounds {
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
         folders: FoldersEntered::Grove,
@@ -183,43 +177,43 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     names.extend(first_parts(&agent_roots, folder));
     names.extend(instructions::NAMES.map(str::to_owned));
     names.extend(first_parts(&chain_roots, folder));
-    let Nested {
+    let NestedFolders {
         holders,
         not_searched,
     } = nested::search(folder, &names);
-    let permitted = Permitted::in_environment(environment);
-    let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
-    looks.extend(between(environment, folder));
+    let permitted = ProjectRule::in_environment(environment);
+    let mut places: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
+    places.extend(between(environment, folder));
     let mut survey = Survey {
         not_searched,
         ..Survey::default()
     };
-    for look in looks.iter().filter(|look| permitted.allows(look)) {
+    for place in places.iter().filter(|place| permitted.allows(place)) {
         for planned in &roots {
-            pin_root(&moved(planned, folder, look), &scan, folder, &mut survey);
+            pin_root(&moved(planned, folder, place), &scan, folder, &mut survey);
         }
         for planned in &agent_roots {
             let inner = roots_in(planned, &agent_roots);
-            let planned = moved(planned, folder, look);
+            let planned = moved(planned, folder, place);
             pin_files(&AGENT_FILES, &planned, &inner, &bounds, folder, &mut survey);
         }
         for planned in &chain_roots {
             let inner = roots_in(planned, &chain_roots);
-            let planned = moved(planned, folder, look);
+            let planned = moved(planned, folder, place);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut survey);
         }
-        for (kind, planned) in planning::further_roots(&world, look, folder) {
+        for (kind, planned) in planning::further_roots(&world, place, folder) {
             match kind {
-                Kind::Skills => pin_root(&planned, &scan, folder, &mut survey),
-                Kind::Agents => {
+                EntryKind::Skills => pin_root(&planned, &scan, folder, &mut survey),
+                EntryKind::Agents => {
                     pin_files(&AGENT_FILES, &planned, &[], &bounds, folder, &mut survey);
                 }
-                Kind::Chains => {
+                EntryKind::Chains => {
                     pin_files(&CHAIN_FILES, &planned, &[], &bounds, folder, &mut survey);
                 }
             }
         }
-        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+        for (file, bytes) in instructions::in_folder(folder, place, scan.max_bytes) {
             if let Ok(bytes) = bytes {
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
                 let findings = findings::of_text(&String::from_utf8_lossy(&bytes));
@@ -227,8 +221,8 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
             }
         }
         for file in PROJECT_FILES {
-            if let Ok(bytes) = read_project_file(look, file) {
-                let file = look.join(file);
+            if let Ok(bytes) = read_project_file(place, file) {
+                let file = place.join(file);
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
                 survey.item(ItemKind::Setting, below(&file, folder), None, Vec::new());
             }
@@ -245,7 +239,9 @@ fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
     } else {
         folder
     };
-    let inside = from.ancestors().take_while(|look| look.starts_with(folder));
+    let inside = from
+        .ancestors()
+        .take_while(|above| above.starts_with(folder));
     inside.map(Path::to_path_buf).collect()
 }
 
@@ -267,7 +263,6 @@ fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The root at the same place in another folder.
 fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
     let mut moved = planned.clone();
     if let Ok(below) = planned.root.path.strip_prefix(from) {
@@ -277,7 +272,7 @@ fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
     moved
 }
 
-fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Survey) {
+fn pin_root(planned: &PlannedRoot, scan: &RootScan, folder: &Path, survey: &mut Survey) {
     let root = &planned.root.path;
     if !files::is_folder(root) {
         return;
@@ -287,11 +282,11 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
         if let Some(digest) = candidate.content.digest {
             let file = identity::file_below_root(candidate.layout, &candidate.id);
             let file = root.join(file);
-            pin(&file, digest, Some(Kind::Skills), folder, survey);
+            pin(&file, digest, Some(EntryKind::Skills), folder, survey);
             let (item, content) = match candidate.layout {
-                identity::Layout::Flat => (file.as_path(), None),
-                identity::Layout::Root => (root.as_path(), loaded.folders.get("")),
-                identity::Layout::Folder => {
+                identity::SkillLayout::Flat => (file.as_path(), None),
+                identity::SkillLayout::Root => (root.as_path(), loaded.folders.get("")),
+                identity::SkillLayout::Folder => {
                     let content = loaded.folders.get(&*candidate.id);
                     (file.parent().unwrap_or(&file), content)
                 }
@@ -325,11 +320,11 @@ fn package_of(planned: &PlannedRoot, folder: &Path) -> Option<String> {
     Some(below(package, folder))
 }
 
-fn pin_files<P: Reviewed + Clone + Send + Sync>(
-    files_of_kind: &FileKind<P>,
+fn pin_files<P: ReviewedDefinition + Clone + Send + Sync>(
+    files_of_kind: &DefinitionFileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],
-    bounds: &Bounds,
+    bounds: &ReadBounds,
     folder: &Path,
     survey: &mut Survey,
 ) {
@@ -345,14 +340,13 @@ fn pin_files<P: Reviewed + Clone + Send + Sync>(
 }
 
 /// The parts of a review that differ between agents and chains.
-trait Reviewed: Definition {
+trait ReviewedDefinition: Definition {
     const ITEM: ItemKind;
 
-    /// The findings to look at first.
     fn findings(&self) -> Vec<String>;
 }
 
-impl Reviewed for grove_spec::agent::Parsed {
+impl ReviewedDefinition for grove_spec::agent::ParsedAgent {
     const ITEM: ItemKind = ItemKind::Agent;
 
     fn findings(&self) -> Vec<String> {
@@ -360,7 +354,7 @@ impl Reviewed for grove_spec::agent::Parsed {
     }
 }
 
-impl Reviewed for grove_spec::chain::Parsed {
+impl ReviewedDefinition for grove_spec::chain::ParsedChain {
     const ITEM: ItemKind = ItemKind::Chain;
 
     fn findings(&self) -> Vec<String> {
@@ -368,7 +362,7 @@ impl Reviewed for grove_spec::chain::Parsed {
     }
 }
 
-fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, survey: &mut Survey) {
+fn pin(file: &Path, digest: Digest, kind: Option<EntryKind>, folder: &Path, survey: &mut Survey) {
     if !file.starts_with(folder) {
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_skills::{Environment, Library, Look, Parts, Request, trusting};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library, trusting};
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -36,30 +36,33 @@ impl Place {
         self.put(path, &file(name));
     }
 
-    fn load(&self) -> Look {
+    fn load(&self) -> Discovery {
         self.load_in(Vec::new())
     }
 
-    fn load_from(&self, folder: &str) -> Look {
+    fn load_from(&self, folder: &str) -> Discovery {
         self.load_in(vec![self.root.join(folder)])
     }
 
-    fn load_in(&self, agent_folders: Vec<PathBuf>) -> Look {
-        let request = Request {
-            parts: Parts::AGENTS,
+    fn load_in(&self, agent_folders: Vec<PathBuf>) -> Discovery {
+        let request = DiscoveryRequest {
+            parts: DiscoveryParts::AGENTS,
             agent_folders,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         };
-        Library::new(self.environment.clone(), request).look()
+        Library::new(self.environment.clone(), request).discover()
     }
 
     /// Where the agent of a name is, below the place.
     fn used(&self, name: &str) -> Option<String> {
-        let look = self.load();
-        let Ok(at) = look.snapshot.agents.find(name) else {
+        let discovery = self.load();
+        let Ok(at) = discovery.snapshot.agents.find(name) else {
             return None;
         };
-        let location = look.snapshot.agents.location(&look.snapshot.agents.all[at]);
+        let location = discovery
+            .snapshot
+            .agents
+            .location(&discovery.snapshot.agents.all[at]);
         let below = location.strip_prefix(&self.root).unwrap();
         Some(below.to_string_lossy().into_owned())
     }
@@ -69,14 +72,14 @@ fn file(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n---\nI am {name}.\n")
 }
 
-fn names(look: &Look) -> Vec<&str> {
-    let agents = look.snapshot.agents.all.iter();
+fn names(discovery: &Discovery) -> Vec<&str> {
+    let agents = discovery.snapshot.agents.all.iter();
     agents.map(|agent| agent.name.as_str()).collect()
 }
 
-fn state(look: &Look, address: &str) -> &'static str {
-    let all = look.snapshot.agents.all.iter();
-    let mut of = all.filter(|agent| look.snapshot.agents.address(agent) == address);
+fn state(discovery: &Discovery, address: &str) -> &'static str {
+    let all = discovery.snapshot.agents.all.iter();
+    let mut of = all.filter(|agent| discovery.snapshot.agents.address(agent) == address);
     of.next().map_or("absent", |agent| agent.state.as_str())
 }
 
@@ -160,8 +163,8 @@ fn what_is_no_agent_is_not_taken_for_one() {
     );
     place.put("home/.agents/rules/rule.md", "---\ndescription: d\n---\n");
     place.put("home/.claude/agents/README.md", "# How we write agents\n");
-    let look = place.load();
-    let mut found: Vec<&str> = names(&look)
+    let discovery = place.load();
+    let mut found: Vec<&str> = names(&discovery)
         .into_iter()
         .filter(|name| name.starts_with("at-") || ["unnamed", "rule", "README"].contains(name))
         .collect();
@@ -240,9 +243,9 @@ fn a_project_does_not_reach_out_of_its_folder() {
     )
     .unwrap();
     trusting::grant(&place.environment, None, true).unwrap();
-    let look = place.load();
-    assert!(!names(&look).contains(&"stolen"));
-    let escapes = look.snapshot.agents.diagnostics.iter();
+    let discovery = place.load();
+    assert!(!names(&discovery).contains(&"stolen"));
+    let escapes = discovery.snapshot.agents.diagnostics.iter();
     let escapes = escapes.filter(|finding| finding.code.as_str() == "path-escape");
     assert_eq!(escapes.count(), 2);
 }
@@ -251,11 +254,11 @@ fn a_project_does_not_reach_out_of_its_folder() {
 fn the_text_of_a_file_that_changed_is_not_given() {
     let place = place();
     place.agent("home/.claude/agents/x.md", "x");
-    let look = place.load_from("home/.claude/agents");
-    let agent = &look.snapshot.agents.all[0];
-    assert_eq!(look.sources.agents.read(agent), Some(file("x")));
+    let discovery = place.load_from("home/.claude/agents");
+    let agent = &discovery.snapshot.agents.all[0];
+    assert_eq!(discovery.sources.agents.read(agent), Some(file("x")));
     place.agent("home/.claude/agents/x.md", "z");
-    assert_eq!(look.sources.agents.read(agent), None);
+    assert_eq!(discovery.sources.agents.read(agent), None);
 }
 
 #[test]
@@ -269,8 +272,8 @@ fn a_file_that_cannot_be_read_says_why_and_hides_nobody() {
     place.put("a/note.agent.md", "No frontmatter\n");
     std::fs::write(place.root.join("a/bytes.md"), b"---\nname: \xff\n---\n").unwrap();
     place.agent("a/good.md", "good");
-    let look = place.load_from("a");
-    let found: Vec<(&str, &str, Vec<&str>)> = look
+    let discovery = place.load_from("a");
+    let found: Vec<(&str, &str, Vec<&str>)> = discovery
         .snapshot
         .agents
         .all

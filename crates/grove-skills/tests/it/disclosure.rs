@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::disclosure::Refusal;
+use grove_catalog::disclosure::DisclosureRefusal;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::tree::Tree;
-use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError};
+use grove_catalog::tree::SkillTree;
+use grove_skills::disclosure::{ActivationResult, Disclosure, DisclosureError, SkillCall};
 use grove_skills::session_file;
-use grove_skills::{Environment, Library, Look, LookAgain as _, Request, View};
+use grove_skills::{
+    Discovery, DiscoveryRequest, DiscoveryView, Environment, Library, Rediscover as _,
+};
 use grove_spec::Code;
 
 struct Place {
@@ -43,10 +45,10 @@ impl Place {
         let environment = Environment::for_home(home.clone(), home);
         Library::new(
             environment,
-            Request {
-                view: View::Folders(vec![self.path("root")]),
+            DiscoveryRequest {
+                view: DiscoveryView::Folders(vec![self.path("root")]),
                 names,
-                ..Request::default()
+                ..DiscoveryRequest::default()
             },
         )
     }
@@ -55,9 +57,9 @@ impl Place {
         self.path("session.json")
     }
 
-    fn activate(&self, typed: &str) -> Result<Activated, DisclosureError> {
+    fn activate(&self, typed: &str) -> Result<ActivationResult, DisclosureError> {
         let (mut library, session) = (self.library(None), self.session());
-        Disclosure::new(&library.look(), Some(&session)).activate(&Call::of(typed))
+        Disclosure::new(&library.discover(), Some(&session)).activate(&SkillCall::of(typed))
     }
 }
 
@@ -71,7 +73,7 @@ fn grown(snapshot: &Snapshot, pairs: &[(&str, &str)]) -> Arc<Snapshot> {
             .unwrap()
     };
     Arc::new(Snapshot {
-        tree: Tree::of(
+        tree: SkillTree::of(
             pairs
                 .iter()
                 .map(|(child, parent)| (index(child), index(parent))),
@@ -97,14 +99,14 @@ fn three_levels_are_walked_from_the_top() {
         ("word", "office"),
         ("excel", "office"),
     ];
-    let found = library.look();
+    let found = library.discover();
     let snapshot = grown(&found.snapshot, &pairs);
-    let look = Look {
+    let discovery = Discovery {
         snapshot: Arc::clone(&snapshot),
         ..found
     };
-    let disclosure = Disclosure::new(&look, Some(&session));
-    let activate = |typed: &str| disclosure.activate(&Call::of(typed)).unwrap();
+    let disclosure = Disclosure::new(&discovery, Some(&session));
+    let activate = |typed: &str| disclosure.activate(&SkillCall::of(typed)).unwrap();
 
     let docs = activate("docs");
     assert_eq!(docs.children.len(), 2);
@@ -161,16 +163,16 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
     let fork = place.path("fork.json");
     std::fs::copy(place.session(), &fork).unwrap();
     let mut library = place.library(None);
-    let forked = Disclosure::new(&library.look(), Some(&fork)).activate(&Call::of("pdf"));
+    let forked = Disclosure::new(&library.discover(), Some(&fork)).activate(&SkillCall::of("pdf"));
     assert!(
         forked.unwrap().already_active,
         "a copy of the file is a fork"
     );
-    let again = Call {
+    let again = SkillCall {
         again: true,
-        ..Call::of("pdf")
+        ..SkillCall::of("pdf")
     };
-    let told = Disclosure::new(&library.look(), Some(&fork))
+    let told = Disclosure::new(&library.discover(), Some(&fork))
         .activate(&again)
         .unwrap();
     assert!(!told.already_active && told.text.contains("\ntwo\n"));
@@ -181,15 +183,16 @@ fn a_file_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let place = Place::new();
     place.skill("pdf", "old\n");
     let mut library = place.library(None);
-    let look = library.look();
+    let discovery = library.discover();
     place.skill("pdf", "new text\n");
-    let activate = |look: &Look| Disclosure::new(look, None).activate(&Call::of("pdf"));
-    let stale = activate(&look);
+    let activate =
+        |discovery: &Discovery| Disclosure::new(discovery, None).activate(&SkillCall::of("pdf"));
+    let stale = activate(&discovery);
     assert!(
-        matches!(stale, Err(DisclosureError::Unsteady(_))),
+        matches!(stale, Err(DisclosureError::FileChanged(_))),
         "never other bytes than were judged"
     );
-    let steady = library.steady_from(&look, activate).unwrap();
+    let steady = library.fresh_from(&discovery, activate).unwrap();
     assert!(steady.text.contains("new text"));
 }
 
@@ -218,15 +221,15 @@ fn use_is_remembered_and_frozen_when_a_session_begins() {
     );
 
     let (mut library, next) = (place.library(None), place.path("next.json"));
-    let again = Call {
+    let again = SkillCall {
         again: true,
-        ..Call::of("pdf")
+        ..SkillCall::of("pdf")
     };
-    Disclosure::new(&library.look(), None)
+    Disclosure::new(&library.discover(), None)
         .activate(&again)
         .unwrap();
-    Disclosure::new(&library.look(), Some(&next))
-        .activate(&Call::of("pdf"))
+    Disclosure::new(&library.discover(), Some(&next))
+        .activate(&SkillCall::of("pdf"))
         .unwrap();
     let frozen = session_file::read(&next).unwrap().unwrap().frozen;
     let label = label(&library.load());
@@ -252,8 +255,8 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     for damage in ["", "{", "{\"version\":0,\"skills\":{}}", "\u{0}\u{1}"] {
         place.put("home/.local/state/grove/usage.json", damage);
         let mut library = place.library(None);
-        let activated = Disclosure::new(&library.look(), None)
-            .activate(&Call::of("pdf"))
+        let activated = Disclosure::new(&library.discover(), None)
+            .activate(&SkillCall::of("pdf"))
             .unwrap();
         let codes: Vec<Code> = activated
             .diagnostics
@@ -262,16 +265,16 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
             .collect();
         assert_eq!(codes, [Code::UsageDamaged], "{damage:?}");
         assert!(activated.text.contains("\np\n"));
-        let activated = Disclosure::new(&library.look(), None)
-            .activate(&Call::of("pdf"))
+        let activated = Disclosure::new(&library.discover(), None)
+            .activate(&SkillCall::of("pdf"))
             .unwrap();
         assert!(activated.diagnostics.is_empty(), "{damage:?}");
     }
     std::fs::remove_file(place.path("home/.local/state/grove/usage.json")).unwrap();
     std::fs::create_dir(place.path("home/.local/state/grove/usage.json")).unwrap();
     let mut library = place.library(None);
-    let activated = Disclosure::new(&library.look(), None)
-        .activate(&Call::of("pdf"))
+    let activated = Disclosure::new(&library.discover(), None)
+        .activate(&SkillCall::of("pdf"))
         .unwrap();
     assert!(
         activated
@@ -287,14 +290,14 @@ fn a_session_lets_only_its_names_through() {
     place.skill("pdf", "p\n");
     place.skill("tmux", "t\n");
     let (mut library, session) = (place.library(Some(vec!["pdf".to_owned()])), place.session());
-    let look = library.look();
-    let disclosure = Disclosure::new(&look, Some(&session));
-    disclosure.activate(&Call::of("pdf")).unwrap();
-    let refused = disclosure.activate(&Call::of("tmux"));
+    let discovery = library.discover();
+    let disclosure = Disclosure::new(&discovery, Some(&session));
+    disclosure.activate(&SkillCall::of("pdf")).unwrap();
+    let refused = disclosure.activate(&SkillCall::of("tmux"));
     assert!(matches!(
         refused,
         Err(DisclosureError::Refused {
-            refusal: Refusal::NotUsable(_),
+            refusal: DisclosureRefusal::NotUsable(_),
             ..
         })
     ));
@@ -401,15 +404,15 @@ fn a_flat_file_has_no_resources_and_other_skills_folders_are_theirs() {
     assert!(Path::new(&docs.folder).ends_with("root/docs"));
 
     let mut library = place.library(None);
-    let look = library.look();
-    let snapshot = grown(&look.snapshot, &[]);
+    let discovery = library.discover();
+    let snapshot = grown(&discovery.snapshot, &[]);
     let mut snapshot = Arc::into_inner(snapshot).unwrap();
     let docs = snapshot.skills[0].clone();
     assert_eq!(docs.id(), "docs");
     let mut child = docs.clone();
     child.place.id = "docs/skills/pdf".into();
     snapshot.skills.insert(1, child);
-    let found = look.sources.skills.resources(&snapshot, &docs);
+    let found = discovery.sources.skills.resources(&snapshot, &docs);
     let found = found.unwrap();
     assert_eq!(found.names, ["own.txt"], "a child's folder is the child's");
 }

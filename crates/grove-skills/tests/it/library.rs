@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::State;
-use grove_skills::{Environment, Library, Request, View};
+use grove_catalog::EntryState;
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::session::let_files_settle;
 use proptest::prelude::*;
 
@@ -47,10 +47,10 @@ fn library(root: &Path, cache: Option<&Path>, all: bool) -> Library {
     };
     Library::new(
         environment,
-        Request {
-            view: View::Folders(vec![root.to_path_buf()]),
+        DiscoveryRequest {
+            view: DiscoveryView::Folders(vec![root.to_path_buf()]),
             all,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         },
     )
 }
@@ -69,7 +69,7 @@ fn cold_is_one_open_and_one_read_a_skill_and_warm_is_none() {
             snapshot
                 .skills
                 .iter()
-                .filter(|s| s.state == State::Ok)
+                .filter(|s| s.state == EntryState::Ok)
                 .count(),
             N
         );
@@ -210,7 +210,10 @@ fn a_file_over_the_limit_is_remembered_like_any_other() {
         age(&root.join(id).join("SKILL.md"));
     }
     let_files_settle();
-    for view in [View::Folders(vec![root.clone()]), View::Own] {
+    for view in [
+        DiscoveryView::Folders(vec![root.clone()]),
+        DiscoveryView::Own,
+    ] {
         let _ = std::fs::remove_dir_all(&cache);
         let library = || {
             let environment = Environment {
@@ -220,9 +223,9 @@ fn a_file_over_the_limit_is_remembered_like_any_other() {
             let view = view.clone();
             Library::new(
                 environment,
-                Request {
+                DiscoveryRequest {
                     view,
-                    ..Request::default()
+                    ..DiscoveryRequest::default()
                 },
             )
         };

@@ -7,19 +7,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::entry::Entry as _;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::disclosure::{Call, Disclosure};
-use grove_skills::live::{LiveLibrary, Options};
-use grove_skills::{Parts, Request, trusting};
+use grove_skills::disclosure::{Disclosure, SkillCall};
+use grove_skills::live::{LiveLibrary, LiveOptions};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, trusting};
 use grove_spec::Code;
 use world::{PLENTY, World, reasons, skill, until};
 
 fn start(world: &World) -> LiveLibrary {
-    let live = LiveLibrary::start(world.environment(), Request::default());
+    let live = LiveLibrary::start(world.environment(), DiscoveryRequest::default());
     // Its thread watches before it answers.
-    live.look();
+    live.discover();
     live
 }
 
@@ -114,7 +114,7 @@ fn roots_are_seen_to_come_to_go_and_to_come_again() {
         "{why:?}"
     );
 
-    live.look();
+    live.discover();
     std::fs::remove_dir_all(world.path("home/.agents")).unwrap();
     let updates = until(&mut told, "the removed root", |now| now.skills.is_empty());
     let why = reasons(&updates, &world.path(""));
@@ -123,18 +123,18 @@ fn roots_are_seen_to_come_to_go_and_to_come_again() {
         "{why:?}"
     );
 
-    live.look();
+    live.discover();
     world.write("elsewhere/skills/b/SKILL.md", &skill("b", "moved in"));
     std::fs::rename(world.path("elsewhere"), world.path("home/.agents")).unwrap();
     until(&mut told, "the root that moved in", |now| {
         find(now, "b").is_some()
     });
-    live.look();
+    live.discover();
     std::fs::rename(world.path("home"), world.path("away")).unwrap();
     until(&mut told, "the home that moved away", |now| {
         now.skills.is_empty()
     });
-    live.look();
+    live.discover();
     std::fs::rename(world.path("away"), world.path("home")).unwrap();
     until(&mut told, "the home that came back", |now| {
         find(now, "b").is_some()
@@ -194,12 +194,12 @@ fn what_is_behind_a_link_was_not_seen_to_change_before_half_a_minute() {
     link("far/agent.md", "home/.agents/agents/agent.md");
     world.write("home/.agents/skills/later/SKILL.md", &skill("later", "one"));
     world.write("near/later.md", &skill("later", "two"));
-    let request = Request {
-        parts: Parts::PROMPTS,
-        ..Request::default()
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
+        ..DiscoveryRequest::default()
     };
     let live = LiveLibrary::start(world.environment(), request);
-    live.look();
+    live.discover();
     let mut told = live.subscribe();
     let is_now = |now: &Snapshot, name: &str, about: &str| {
         let agent = now.agents.all.iter().find(|agent| agent.name == name);
@@ -213,16 +213,16 @@ fn what_is_behind_a_link_was_not_seen_to_change_before_half_a_minute() {
         ("far/last/SKILL.md", "chain"),
         ("far/agent.md", "agent"),
     ] {
-        live.look();
+        live.discover();
         world.write(file, &skill(name, "edited"));
         until(&mut told, file, |now| is_now(now, name, "edited"));
     }
-    live.look();
+    live.discover();
     link("near/later.md", "home/.agents/skills/new");
     let later = world.path("home/.agents/skills/later/SKILL.md");
     std::fs::rename(world.path("home/.agents/skills/new"), later).unwrap();
     until(&mut told, "the link", |now| is_now(now, "later", "two"));
-    live.look();
+    live.discover();
     world.write("near/later.md", &skill("later", "edited"));
     until(&mut told, "behind the link", |now| {
         is_now(now, "later", "edited")
@@ -237,21 +237,21 @@ fn a_program_that_appears_and_goes_is_a_change() {
     let live = start(&world);
     let mut told = live.subscribe();
     let state = |snapshot: &Snapshot| find(snapshot, "a").unwrap().state;
-    assert_eq!(state(&live.snapshot()), State::Ineligible);
+    assert_eq!(state(&live.snapshot()), EntryState::Ineligible);
     // The folder of the search path is not there yet either.
     world.write("bin/frob", "#!/bin/sh\n");
     let run = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(world.path("bin/frob"), run).unwrap();
-    let updates = until(&mut told, "the program", |now| state(now) == State::Ok);
+    let updates = until(&mut told, "the program", |now| state(now) == EntryState::Ok);
     assert_eq!(updates.last().unwrap().changed, ["a@user:.agents/skills"]);
     let why = reasons(&updates, &world.path(""));
     assert!(why.iter().any(|why| why.starts_with("program")), "{why:?}");
 
     // What has become new to watch is watched.
-    live.look();
+    live.discover();
     std::fs::remove_file(world.path("bin/frob")).unwrap();
     let updates = until(&mut told, "that it is gone", |now| {
-        state(now) == State::Ineligible
+        state(now) == EntryState::Ineligible
     });
     let why = reasons(&updates, &world.path(""));
     assert_eq!(why, ["program removed: bin/frob"]);
@@ -271,26 +271,29 @@ fn configuration_and_trust_are_changes() {
     let config = "home/.config/grove/config.toml";
     world.write(config, "[skills.entries.a]\nenabled = false\n");
     let updates = until(&mut told, "the configuration", |now| {
-        find(now, "a").unwrap().state == State::Disabled
+        find(now, "a").unwrap().state == EntryState::Disabled
     });
     let why = reasons(&updates, &world.path(""));
     assert!(
         why.iter().any(|why| why.starts_with("configuration: ")),
         "{why:?}"
     );
-    live.look();
+    live.discover();
     world.save(config, "");
     let updates = until(&mut told, "the empty configuration", |now| {
-        find(now, "a").unwrap().state == State::Ok
+        find(now, "a").unwrap().state == EntryState::Ok
     });
     assert_eq!(
         reasons(&updates, &world.path("")),
         [format!("configuration: {config}")]
     );
-    assert_eq!(find(&live.latest(), "p").unwrap().state, State::Untrusted);
+    assert_eq!(
+        find(&live.latest(), "p").unwrap().state,
+        EntryState::Untrusted
+    );
     trusting::grant(&world.environment(), None, false).unwrap();
     let updates = until(&mut told, "trust", |now| {
-        find(now, "p").unwrap().state == State::Ok
+        find(now, "p").unwrap().state == EntryState::Ok
     });
     let why = reasons(&updates, &world.path(""));
     assert!(why.iter().any(|why| why.starts_with("trust: ")), "{why:?}");
@@ -301,46 +304,46 @@ fn configuration_and_trust_are_changes() {
 fn agents_come_change_and_go_like_skills() {
     let world = World::new();
     world.write(A, &skill("a", "one"));
-    let request = Request {
-        parts: Parts::PROMPTS,
-        ..Request::default()
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
+        ..DiscoveryRequest::default()
     };
     let live = LiveLibrary::start(world.environment(), request);
-    live.look();
+    live.discover();
     let mut told = live.subscribe();
     let agent = |now: &Snapshot| {
         let mut agents = now.agents.all.iter();
         let found = agents.find(|agent| agent.name == "x");
         found.map(|agent| (agent.state, agent.description().map(str::to_owned)))
     };
-    let is = |state: State, text: &str| Some((state, Some(text.to_owned())));
+    let is = |state: EntryState, text: &str| Some((state, Some(text.to_owned())));
     let text = |description: &str| format!("---\nname: x\ndescription: {description}\n---\nText\n");
     let file = "home/.agents/agents/group/x.md";
     let first = live.latest();
     // Neither the folder of agents nor the group in it is there yet.
     world.write(file, &text("one"));
     let updates = until(&mut told, "the agent", |now| {
-        agent(now) == is(State::Ok, "one")
+        agent(now) == is(EntryState::Ok, "one")
     });
     let last = updates.last().unwrap();
     assert!(last.version > first.version);
     assert_eq!(last.snapshot.skills_digest, first.skills_digest);
-    live.look();
+    live.discover();
     world.save(file, &text("two"));
     let updates = until(&mut told, "the edit", |now| {
-        agent(now) == is(State::Ok, "two")
+        agent(now) == is(EntryState::Ok, "two")
     });
     let why = reasons(&updates, &world.path(""));
     assert!(why.contains(&format!("edited: {file}")), "{why:?}");
     let config = "home/.config/grove/config.toml";
     world.write(config, "[agents.overrides.x]\ndisabled = true\n");
     until(&mut told, "the override", |now| {
-        agent(now) == is(State::Disabled, "two")
+        agent(now) == is(EntryState::Disabled, "two")
     });
-    live.look();
+    live.discover();
     world.save(config, "");
     until(&mut told, "the empty configuration", |now| {
-        agent(now) == is(State::Ok, "two")
+        agent(now) == is(EntryState::Ok, "two")
     });
     std::fs::remove_file(world.path(file)).unwrap();
     until(&mut told, "that it is gone", |now| agent(now).is_none());
@@ -372,10 +375,10 @@ fn an_invalid_file_keeps_its_last_good_version() {
         "{finding:?}"
     );
     let skill_now = find(&last.snapshot, "a").unwrap();
-    assert_eq!(skill_now.state, State::Ok);
+    assert_eq!(skill_now.state, EntryState::Ok);
     assert_eq!(skill_now.description(), Some("one"));
     // Also its body can still be had.
-    let activated = Disclosure::new(&live.look(), None).activate(&Call::of("a"));
+    let activated = Disclosure::new(&live.discover(), None).activate(&SkillCall::of("a"));
     assert!(activated.unwrap().text.contains("Body of one"));
     // A second invalid version changes what is said and nothing else.
     world.save(A, "");
@@ -401,7 +404,7 @@ fn an_invalid_file_keeps_its_last_good_version() {
     });
     assert_eq!(
         updates.last().unwrap().snapshot.skills[0].state,
-        State::Invalid
+        EntryState::Invalid
     );
 }
 
@@ -447,14 +450,16 @@ fn in_a_pinned_project_nothing_is_kept() {
     trusting::grant(&world.environment(), None, false).unwrap();
     let live = start(&world);
     let mut told = live.subscribe();
-    assert_eq!(find(&live.snapshot(), "p").unwrap().state, State::Ok);
+    assert_eq!(find(&live.snapshot(), "p").unwrap().state, EntryState::Ok);
     world.save(file, &skill("p", "changed"));
     until(&mut told, "the change", |now| {
-        find(now, "p").unwrap().state == State::Changed
+        find(now, "p").unwrap().state == EntryState::Changed
     });
     world.save(file, "");
     let updates = until(&mut told, "that it is invalid", |now| {
-        now.skills.iter().any(|skill| skill.state == State::Invalid)
+        now.skills
+            .iter()
+            .any(|skill| skill.state == EntryState::Invalid)
     });
     let last = &updates.last().unwrap().snapshot;
     let findings = last.skills.iter().flat_map(|skill| &skill.diagnostics);
@@ -492,10 +497,10 @@ fn the_version_rises_with_the_digest_alone() {
 #[test]
 fn a_turn_sees_what_was_written_before_it() {
     let world = World::new();
-    let patient = Options {
+    let patient = LiveOptions {
         quiet: PLENTY,
         longest_wait: PLENTY,
-        ..Options::default()
+        ..LiveOptions::default()
     };
     std::fs::create_dir_all(world.path("root")).unwrap();
     let live = world.start_root(patient);
@@ -512,7 +517,7 @@ fn a_slow_subscriber_is_told_once_of_everything() {
     let world = World::new();
     world.write("root/a/SKILL.md", &skill("a", "one"));
     world.write("root/gone/SKILL.md", &skill("gone", "one"));
-    let live = world.start_root(Options::default());
+    let live = world.start_root(LiveOptions::default());
     let first = live.snapshot();
     let mut told = live.subscribe();
     for n in 0..200 {
@@ -520,7 +525,7 @@ fn a_slow_subscriber_is_told_once_of_everything() {
             &format!("root/n{n}/SKILL.md"),
             &skill(&format!("n{n}"), "new"),
         );
-        live.look();
+        live.discover();
     }
     std::fs::remove_dir_all(world.path("root/gone")).unwrap();
     world.save("root/a/SKILL.md", &skill("a", "two"));
@@ -542,10 +547,10 @@ fn when_watches_run_out_it_polls_and_says_so() {
             &skill(&format!("s{n}"), "d"),
         );
     }
-    let live = world.start_root(Options {
+    let live = world.start_root(LiveOptions {
         max_watches: 3,
         poll: Duration::from_millis(20),
-        ..Options::default()
+        ..LiveOptions::default()
     });
     let mut told = live.subscribe();
     let has_notice = |now: &Snapshot| {
@@ -576,6 +581,9 @@ fn it_ends_at_once_whatever_it_waits_for() {
         drop(live);
         assert!(waiting.join().unwrap(), "the subscriber is let go");
     }
-    drop(LiveLibrary::start(world.environment(), Request::default()));
+    drop(LiveLibrary::start(
+        world.environment(),
+        DiscoveryRequest::default(),
+    ));
     assert!(began.elapsed() < PLENTY);
 }

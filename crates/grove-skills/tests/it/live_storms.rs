@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::live::world::{PLENTY, World, reasons, skill, until};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::live::{LiveLibrary, Options, Subscription, What};
+use grove_skills::live::{LiveLibrary, LiveOptions, ReloadEvent, Subscription};
 use grove_skills::{Environment, Library};
 use grove_spec::Code;
 use grove_testkit::needs;
@@ -124,7 +124,7 @@ fn in_time(limit: Duration, storm: impl Fn() -> Duration) {
 fn ten_thousand_edits_end_in_the_right_snapshot_within_a_second() {
     in_time(Duration::from_secs(1), || {
         let world = library();
-        let live = world.start_root(Options::default());
+        let live = world.start_root(LiveOptions::default());
         let mut told = live.subscribe();
         let last_edit = edit_at_random(&world);
         right_after(&world, &live, &mut told, last_edit)
@@ -140,10 +140,10 @@ fn ten_thousand_edits_with_an_overflow_end_in_the_right_snapshot_within_a_second
 fn ten_thousand_edits_with_an_overflow() -> Duration {
     let world = library();
     // It begins to look at the first edit, and has to wait.
-    let hasty = Options {
+    let hasty = LiveOptions {
         quiet: Duration::from_millis(1),
         longest_wait: Duration::from_millis(1),
-        ..Options::default()
+        ..LiveOptions::default()
     };
     let live = world.start_root(hasty);
     let mut told = live.subscribe();
@@ -164,9 +164,9 @@ fn ten_thousand_edits_with_an_overflow() -> Duration {
         updates.extend(told.next(Duration::from_millis(10)));
     }
     let after = last_edit.elapsed();
-    let overflow = |update: &grove_skills::live::Update| {
+    let overflow = |update: &grove_skills::live::LibraryUpdate| {
         let mut why = update.why.iter();
-        why.any(|cause| cause.what == What::Overflow)
+        why.any(|cause| cause.what == ReloadEvent::Overflow)
     };
     if !updates.iter().any(overflow) {
         updates.extend(told.next(PLENTY));
@@ -184,7 +184,7 @@ fn ten_thousand_edits_with_an_overflow() -> Duration {
     after
 }
 
-fn ten_thousand_edits_with_three_watches(options: &Options) {
+fn ten_thousand_edits_with_three_watches(options: &LiveOptions) {
     in_time(Duration::from_secs(3), || {
         let world = library();
         let live = world.start_root(options.clone());
@@ -209,9 +209,9 @@ fn require_notice(live: &LiveLibrary) {
 
 #[test]
 fn with_three_watches_it_takes_three_seconds_at_most() {
-    ten_thousand_edits_with_three_watches(&Options {
+    ten_thousand_edits_with_three_watches(&LiveOptions {
         max_watches: 3,
-        ..Options::default()
+        ..LiveOptions::default()
     });
 }
 
@@ -221,7 +221,7 @@ fn with_three_watches_it_takes_three_seconds_at_most() {
 fn inside_a_namespace_with_three_watches() {
     let limit = std::fs::read_to_string("/proc/sys/user/max_inotify_watches").unwrap();
     assert_eq!(limit.trim(), "3");
-    ten_thousand_edits_with_three_watches(&Options::default());
+    ten_thousand_edits_with_three_watches(&LiveOptions::default());
 }
 
 #[test]
@@ -366,12 +366,12 @@ proptest! {
         deeds in proptest::collection::vec(deed(), 1..40),
     ) {
         let world = World::new();
-        let quick = Options {
+        let quick = LiveOptions {
             quiet: Duration::from_millis(10),
             longest_wait: Duration::from_millis(30),
             // Looking without a reason would hide what is not watched.
             verify: Duration::from_hours(1),
-            ..Options::default()
+            ..LiveOptions::default()
         };
         let live = world.start_root(quick);
         let mut told = live.subscribe();

@@ -1,10 +1,10 @@
 //! Whatever name is taken for an agent, its file is read again as that agent.
 
-use grove_skills::managing::{Changed, Created, ManageError, Manager, Renaming};
-use grove_skills::{Environment, Library, Parts, Request};
-use grove_spec::agent::compose::Ask;
+use grove_skills::managing::{ChangeReport, ManageError, Manager, NewAgent, RenameRequest};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, Library};
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use proptest::prelude::*;
 
 /// Names that mean something to YAML, to file systems or to the files of skills, and any others.
@@ -61,10 +61,10 @@ fn files() -> impl Strategy<Value = (&'static str, &'static str)> {
     prop::sample::select(files.to_vec())
 }
 
-fn judge(environment: &Environment, before: usize, made: &Result<Changed, ManageError>) {
-    let request = Request {
-        parts: Parts::AGENTS,
-        ..Request::default()
+fn judge(environment: &Environment, before: usize, made: &Result<ChangeReport, ManageError>) {
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::AGENTS,
+        ..DiscoveryRequest::default()
     };
     let snapshot = Library::new(environment.clone(), request).load();
     let agents = &snapshot.agents;
@@ -98,12 +98,12 @@ proptest! {
     fn whatever_is_created_is_read_as_the_agent_of_that_name(name in names(), package in packages()) {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(&folder);
-        let asks = [Ask::Set("description".to_owned(), "d".to_owned())];
-        let made = Manager::new(&environment, "test").unwrap().create(&Created {
+        let asks = [FileEdit::Set("description".to_owned(), "d".to_owned())];
+        let made = Manager::new(&environment, "test").unwrap().create(&NewAgent {
             name: &name,
             package: package.as_deref(),
             scope: LayerScope::User,
-            asks: &asks,
+            edits: &asks,
             host: None,
         });
         judge(&environment, 0, &made);
@@ -120,7 +120,7 @@ proptest! {
         let agents = folder.path().join(".grove/agents");
         std::fs::create_dir_all(&agents).unwrap();
         std::fs::write(agents.join(file), text).unwrap();
-        let made = Manager::new(&environment, "test").unwrap().rename(Kind::Agents, &Renaming {
+        let made = Manager::new(&environment, "test").unwrap().rename(EntryKind::Agents, &RenameRequest {
             name: "start",
             to: &to,
             package: package.as_deref(),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_skills::search::{Audience, Found, Query, Searcher};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::search::{SearchAudience, SearchQuery, SearchResult, Searcher};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_spec::Code;
 use grove_testkit::library::GeneratedLibrary;
 use tempfile::TempDir;
@@ -51,23 +51,23 @@ fn library(root: &Path, cache: &Path) -> Library {
         cache: Some(cache.to_owned()),
         ..Environment::for_home("/nonexistent".into(), "/nonexistent".into())
     };
-    let request = Request {
-        view: View::Folders(vec![root.to_owned()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_owned()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }
 
-fn ask(text: &str, audience: Audience) -> Query<'_> {
-    Query {
+fn ask(text: &str, audience: SearchAudience) -> SearchQuery<'_> {
+    SearchQuery {
         text,
         limit: 10,
         audience,
     }
 }
 
-fn names(found: &Found) -> Vec<&str> {
+fn names(found: &SearchResult) -> Vec<&str> {
     let hits = found.hits.iter();
     hits.map(|hit| found.snapshot.skills[hit.skill].name())
         .collect()
@@ -117,10 +117,10 @@ fn words_lead_to_their_skill() {
         ("dep", "deploy"),
         ("reveiw", "review"),
     ] {
-        let found = searcher.search(&mut library, &ask(text, Audience::Model));
+        let found = searcher.search(&mut library, &ask(text, SearchAudience::Model));
         assert_eq!(names(&found).first(), Some(&expected), "{text}: {found:?}");
     }
-    let found = searcher.search(&mut library, &ask("pdf hunk", Audience::Model));
+    let found = searcher.search(&mut library, &ask("pdf hunk", SearchAudience::Model));
     let first = &found.hits[0];
     assert_eq!(first.path, ["docs"]);
     let why: Vec<(&str, &str)> = first
@@ -130,7 +130,7 @@ fn words_lead_to_their_skill() {
         .collect();
     assert_eq!(why, [("pdf", "name")]);
     for nothing in ["", "   ", "how do I", "zzyzx", "\u{0}\u{202e}"] {
-        let found = searcher.search(&mut library, &ask(nothing, Audience::Model));
+        let found = searcher.search(&mut library, &ask(nothing, SearchAudience::Model));
         assert!(found.hits.is_empty(), "{nothing:?}: {found:?}");
     }
 }
@@ -143,13 +143,13 @@ fn a_model_is_not_given_what_models_are_not_told_of() {
     let mut library = home.library();
     let mut searcher = Searcher::default();
     for text in ["secret plan", "secret-plan"] {
-        let told = searcher.search(&mut library, &ask(text, Audience::Model));
+        let told = searcher.search(&mut library, &ask(text, SearchAudience::Model));
         assert!(!names(&told).contains(&"secret-plan"), "{told:?}");
-        let person = searcher.search(&mut library, &ask(text, Audience::Person));
+        let person = searcher.search(&mut library, &ask(text, SearchAudience::Person));
         assert_eq!(names(&person).first(), Some(&"secret-plan"));
         assert!(!names(&person).contains(&"broken"), "{person:?}");
     }
-    let found = searcher.search(&mut library, &ask("rollout", Audience::Model));
+    let found = searcher.search(&mut library, &ask("rollout", SearchAudience::Model));
     assert_eq!(names(&found), ["deploy"]);
 }
 
@@ -158,7 +158,7 @@ fn only_what_changed_is_read_again() {
     let home = Home::new();
     few(&home);
     let mut searcher = Searcher::default();
-    let query = ask("qpdf", Audience::Model);
+    let query = ask("qpdf", SearchAudience::Model);
     assert_eq!(
         names(&searcher.search(&mut home.library(), &query)),
         ["pdf-merge"]
@@ -189,13 +189,14 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
     let home = Home::new();
     few(&home);
     let mut library = home.library();
-    let old = library.look();
+    let old = library.discover();
     home.skill(
         "review",
         "name: review\ndescription: Reads a patch",
         "All about zebras.",
     );
-    let found = Searcher::default().search_in(&mut library, &old, &ask("zebra", Audience::Model));
+    let found =
+        Searcher::default().search_in(&mut library, &old, &ask("zebra", SearchAudience::Model));
     assert_eq!(names(&found), ["review"]);
     assert_ne!(found.snapshot.digest, old.snapshot.digest);
 }
@@ -204,7 +205,7 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
 fn a_damaged_index_is_made_anew_with_a_notice() {
     let home = Home::new();
     few(&home);
-    let query = ask("joins pdf files", Audience::Model);
+    let query = ask("joins pdf files", SearchAudience::Model);
     let expected = Searcher::default().search(&mut home.library(), &query).hits;
     let file = home.index();
     let good = fs::read(&file).unwrap();
@@ -237,7 +238,7 @@ fn several_processes_share_one_index() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..5 {
-                    let query = ask("patch", Audience::Model);
+                    let query = ask("patch", SearchAudience::Model);
                     let found = Searcher::default().search(&mut home.library(), &query);
                     assert_eq!(names(&found), ["review"]);
                     assert!(found.diagnostics.is_empty(), "{:?}", found.diagnostics);
@@ -254,15 +255,15 @@ fn skills_of_a_large_library_are_found_by_id_and_name() {
     let size = 2_000;
     let generated = GeneratedLibrary::create(home.root(), size).unwrap();
     let mut library = home.library();
-    let look = library.look();
-    let snapshot = &look.snapshot;
+    let discovery = library.discover();
+    let snapshot = &discovery.snapshot;
     assert_eq!(snapshot.skills.len(), generated.n_skills());
     let mut searcher = Searcher::default();
     for at in (0..size).step_by(97) {
         let skill = &snapshot.skills[at];
         let mut ask = |text: &str| {
-            let query = ask(text, Audience::Model);
-            searcher.search_in(&mut library, &look, &query).hits
+            let query = ask(text, SearchAudience::Model);
+            searcher.search_in(&mut library, &discovery, &query).hits
         };
         assert_eq!(ask(skill.id())[0].skill, at, "{}", skill.id());
         assert!(ask(skill.name()).iter().any(|hit| hit.skill == at));
@@ -282,8 +283,8 @@ fn near_twins_and_their_difference_are_named() {
         );
     }
     let mut library = home.library();
-    let look = library.look();
-    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &look);
+    let discovery = library.discover();
+    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &discovery);
     let pair = found.pairs.first().expect("a pair");
     let names = pair.skills.map(|at| snapshot.skills[at].name());
     assert_eq!(names, ["ghostscript-optimise", "qpdf-optimise"]);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use grove_catalog::{Snapshot, State};
-use grove_skills::{Environment, Library, Request, View};
+use grove_catalog::{EntryState, Snapshot};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_spec::Code;
 use grove_testkit::session::let_files_settle;
 
@@ -32,7 +32,7 @@ fn put_described(root: &Path, id: &str, metadata: &str, description: &str) {
     file.set_modified(long_ago).unwrap();
 }
 
-fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
+fn library(root: &Path, cache: Option<&Path>, view: Option<DiscoveryView>) -> Library {
     let home = root.parent().unwrap().to_path_buf();
     let environment = Environment {
         cache: cache.map(Path::to_path_buf),
@@ -40,9 +40,9 @@ fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
     };
     Library::new(
         environment,
-        Request {
-            view: view.unwrap_or_else(|| View::Folders(vec![root.to_path_buf()])),
-            ..Request::default()
+        DiscoveryRequest {
+            view: view.unwrap_or_else(|| DiscoveryView::Folders(vec![root.to_path_buf()])),
+            ..DiscoveryRequest::default()
         },
     )
 }
@@ -132,10 +132,10 @@ fn a_tree_of_three_levels_is_read_and_nothing_that_nobody_declared() {
         if all {
             library = Library::new(
                 library.environment().clone(),
-                Request {
-                    view: View::Folders(vec![root.clone()]),
+                DiscoveryRequest {
+                    view: DiscoveryView::Folders(vec![root.clone()]),
                     all,
-                    ..Request::default()
+                    ..DiscoveryRequest::default()
                 },
             );
         }
@@ -143,7 +143,12 @@ fn a_tree_of_three_levels_is_read_and_nothing_that_nobody_declared() {
         assert_eq!(ids(&snapshot), IDS);
         assert_eq!(branches(&snapshot), BRANCHES);
         assert_eq!(said(root, &snapshot), []);
-        assert!(snapshot.skills.iter().all(|skill| skill.state == State::Ok));
+        assert!(
+            snapshot
+                .skills
+                .iter()
+                .all(|skill| skill.state == EntryState::Ok)
+        );
         let counts = library.counts();
         assert_eq!((counts.file_opens, counts.file_reads), (8, 8));
         assert_eq!(counts.folder_opens, 1 + 2 + 2, "the root, and two a branch");
@@ -314,9 +319,9 @@ fn another_host_finds_what_it_found_without_declarations() {
     for host in grove_catalog::hosts::all() {
         let seen = |home: &Path| {
             let environment = Environment::for_home(home.to_path_buf(), home.to_path_buf());
-            let request = Request {
-                view: View::Host(host.name.clone()),
-                ..Request::default()
+            let request = DiscoveryRequest {
+                view: DiscoveryView::Host(host.name.clone()),
+                ..DiscoveryRequest::default()
             };
             let snapshot = Library::new(environment, request).load();
             assert!(snapshot.tree.is_flat(), "{}", host.name);

@@ -4,7 +4,7 @@
 //! lines after the last item stay.
 
 use crate::fence;
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
 /// The lines of a list, without its key's line.
 pub(super) struct BlockList<'a> {
@@ -17,7 +17,7 @@ pub(super) struct BlockList<'a> {
 
 impl<'a> BlockList<'a> {
     /// Cuts the lines of a list; nothing if they are not written one item a line.
-    pub(super) fn cut(lines: &'a str, nodes: &'a [Node]) -> Option<Self> {
+    pub(super) fn cut(lines: &'a str, nodes: &'a [YamlNode]) -> Option<Self> {
         let mut starts = Vec::new();
         // The offset of the first line that belongs to the next item.
         let (mut about, mut indent) = (0, None);
@@ -50,7 +50,6 @@ impl<'a> BlockList<'a> {
         })
     }
 
-    /// The lines of a list of these items; `written` returns how a new item is written.
     pub(super) fn with(
         mut self,
         items: &[String],

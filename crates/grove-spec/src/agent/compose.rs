@@ -14,7 +14,7 @@ use crate::{fence, skill};
 
 /// One change that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum FileEdit {
     /// Set a field to this value, in words: lists have commas.
     Set(String, String),
     /// Remove the field with this key.
@@ -25,7 +25,7 @@ pub enum Ask {
 
 /// The reason why nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ComposeRefusal {
     /// The field that could not be changed; `body` for the text.
     pub field: String,
     /// The fault, without a full stop.
@@ -35,7 +35,11 @@ pub struct Refusal {
 }
 
 /// The file of a new agent.
-pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String, Refusal> {
+pub fn create(
+    name: &str,
+    package: Option<&str>,
+    asks: &[FileEdit],
+) -> Result<String, ComposeRefusal> {
     let mut text = NEW.to_owned();
     for (key, value) in [("name", Some(name)), ("package", package)] {
         if let Some(value) = value {
@@ -47,24 +51,24 @@ pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String,
 }
 
 /// An agent's file with the changes asked for; the same text if it is so already.
-pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
+pub fn change(text: &str, asks: &[FileEdit]) -> Result<String, ComposeRefusal> {
     changed(text, asks, &AGENT)
 }
 
 /// The file of a new skill.
-pub fn create_skill(name: &str, asks: &[Ask]) -> Result<String, Refusal> {
+pub fn create_skill(name: &str, asks: &[FileEdit]) -> Result<String, ComposeRefusal> {
     let text = set(NEW, "name", &FieldValue::text(name))?;
     SKILL.require_name(NEW, &text)?;
     change_skill(&text, asks)
 }
 
 /// A skill's file with the changes asked for; the same text if it is so already.
-pub fn change_skill(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
+pub fn change_skill(text: &str, asks: &[FileEdit]) -> Result<String, ComposeRefusal> {
     changed(text, asks, &SKILL)
 }
 
 /// A skill's file under another name. A skill that takes its name from its folder gets no name of its own.
-pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
+pub fn rename_skill(text: &str, name: &str) -> Result<String, ComposeRefusal> {
     if !has_key(text, "name") {
         return Ok(text.to_owned());
     }
@@ -77,19 +81,19 @@ pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
 const NEW: &str = "---\n---\n";
 
 /// The functions that differ between the files of agents and of skills.
-struct FileKind {
+struct FieldFunctions {
     findings: fn(&str) -> Vec<Diagnostic>,
-    with_field: fn(&str, &str, &str) -> Result<String, Refusal>,
-    without_field: fn(&str, &str) -> Result<String, Refusal>,
+    with_field: fn(&str, &str, &str) -> Result<String, ComposeRefusal>,
+    without_field: fn(&str, &str) -> Result<String, ComposeRefusal>,
 }
 
-const AGENT: FileKind = FileKind {
+const AGENT: FieldFunctions = FieldFunctions {
     findings: |text| parse(text).diagnostics,
     with_field,
     without_field,
 };
 
-const SKILL: FileKind = FileKind {
+const SKILL: FieldFunctions = FieldFunctions {
     findings: |text| skill::parse(text).diagnostics,
     with_field: |text, key, value| match (key, value.trim()) {
         ("name", _) => Err(refusal(key, "a skill's name is changed by renaming it")),
@@ -102,14 +106,17 @@ const SKILL: FileKind = FileKind {
     },
 };
 
-impl FileKind {
-    /// Refuses a name that causes a finding.
-    fn require_name(&self, before: &str, after: &str) -> Result<(), Refusal> {
+impl FieldFunctions {
+    fn require_name(&self, before: &str, after: &str) -> Result<(), ComposeRefusal> {
         self.require_no_worse(&self.count(before), after, "name")
     }
 
-    /// Refuses a text with a finding that there was not before.
-    fn require_no_worse(&self, before: &Counts, after: &str, field: &str) -> Result<(), Refusal> {
+    fn require_no_worse(
+        &self,
+        before: &Counts,
+        after: &str,
+        field: &str,
+    ) -> Result<(), ComposeRefusal> {
         let n_before = |message: &str| before.get(message).map_or(0, |(count, _)| *count);
         let mut after = self.count(after).into_iter();
         // A new file has no description until one is set.
@@ -118,7 +125,7 @@ impl FileKind {
         });
         worse.map_or(Ok(()), |(message, (_, help))| {
             let refusal = refusal(field, message);
-            Err(Refusal { help, ..refusal })
+            Err(ComposeRefusal { help, ..refusal })
         })
     }
 
@@ -127,18 +134,18 @@ impl FileKind {
     }
 }
 
-fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal> {
+fn changed(text: &str, asks: &[FileEdit], kind: &FieldFunctions) -> Result<String, ComposeRefusal> {
     let before = kind.count(text);
     let mut changed = text.to_owned();
     for ask in asks {
         changed = match ask {
-            Ask::Set(key, value) => (kind.with_field)(&changed, key, value)?,
-            Ask::Unset(key) => (kind.without_field)(&changed, key)?,
-            Ask::Body(body) => with_body(&changed, body)?,
+            FileEdit::Set(key, value) => (kind.with_field)(&changed, key, value)?,
+            FileEdit::Unset(key) => (kind.without_field)(&changed, key)?,
+            FileEdit::Body(body) => with_body(&changed, body)?,
         };
         let field = match ask {
-            Ask::Set(key, _) | Ask::Unset(key) => key.as_str(),
-            Ask::Body(_) => "body",
+            FileEdit::Set(key, _) | FileEdit::Unset(key) => key.as_str(),
+            FileEdit::Body(_) => "body",
         };
         kind.require_no_worse(&before, &changed, field)?;
     }
@@ -147,7 +154,7 @@ fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal>
 
 /// A file under another name and package. An agent that takes its name from the file gets no name of its own, unless it
 /// has a package, which is part of the file's name too.
-pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, Refusal> {
+pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, ComposeRefusal> {
     let mut changed = text.to_owned();
     // The key decides, not the agent's name: a name that cannot be used is in the file too, and has to be replaced.
     if package.is_some() || has_key(text, "name") {
@@ -163,12 +170,12 @@ pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, R
 }
 
 /// The unknown keys among the changes, each with the known key that it is nearly written as. They are kept as written.
-pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<(&'a str, Option<&'static str>)> {
+pub fn unknown_keys<'a>(text: &str, asks: &'a [FileEdit]) -> Vec<(&'a str, Option<&'static str>)> {
     let parsed = parse(text);
     let unknown = |key: &str| parsed.agent.unknown.iter().any(|entry| entry.key == key);
     asks.iter()
         .filter_map(|ask| match ask {
-            Ask::Set(key, _) if unknown(key) => {
+            FileEdit::Set(key, _) if unknown(key) => {
                 Some((key.as_str(), super::known_keys::misspelt(key)))
             }
             _ => None,
@@ -176,7 +183,7 @@ pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<(&'a str, Option<&'s
         .collect()
 }
 
-fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
+fn with_field(text: &str, key: &str, value: &str) -> Result<String, ComposeRefusal> {
     if matches!(key, "name" | "package") {
         return Err(refusal(key, "an agent's name is changed by renaming it"));
     }
@@ -219,7 +226,7 @@ pub fn list_items(words: &str) -> Vec<String> {
     }
 }
 
-fn without_field(text: &str, key: &str) -> Result<String, Refusal> {
+fn without_field(text: &str, key: &str) -> Result<String, ComposeRefusal> {
     if matches!(key, "name" | "package" | "description") {
         return Err(refusal(key, "an agent cannot be without it"));
     }
@@ -230,9 +237,9 @@ fn without_field(text: &str, key: &str) -> Result<String, Refusal> {
     }
 }
 
-fn with_body(text: &str, body: &str) -> Result<String, Refusal> {
+fn with_body(text: &str, body: &str) -> Result<String, ComposeRefusal> {
     let fenced = fence::split(text);
-    let fenced = fenced.map_err(|_| refusal("body", told(EditRefusal::NoFrontmatter)))?;
+    let fenced = fenced.map_err(|_| refusal("body", message_of(EditRefusal::NoFrontmatter)))?;
     let offset = fenced.body_offset;
     let (head, old) = text.split_at_checked(offset).unwrap_or((text, ""));
     let new = prompt_text(body);
@@ -253,15 +260,15 @@ fn has_key(text: &str, key: &str) -> bool {
     entries.is_ok_and(|entries| entries.iter().any(|entry| entry.key == key))
 }
 
-fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, Refusal> {
-    edit::set(text, key, value).map_err(|why| refusal(key, told(why)))
+fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, ComposeRefusal> {
+    edit::set(text, key, value).map_err(|why| refusal(key, message_of(why)))
 }
 
-fn remove(text: &str, key: &str) -> Result<String, Refusal> {
-    edit::remove(text, key).map_err(|why| refusal(key, told(why)))
+fn remove(text: &str, key: &str) -> Result<String, ComposeRefusal> {
+    edit::remove(text, key).map_err(|why| refusal(key, message_of(why)))
 }
 
-fn told(why: EditRefusal) -> &'static str {
+fn message_of(why: EditRefusal) -> &'static str {
     match why {
         EditRefusal::NoFrontmatter => "the file has no frontmatter",
         EditRefusal::Unreadable => "the frontmatter cannot be read",
@@ -270,8 +277,8 @@ fn told(why: EditRefusal) -> &'static str {
     }
 }
 
-fn refusal(field: &str, message: impl Into<String>) -> Refusal {
-    Refusal {
+fn refusal(field: &str, message: impl Into<String>) -> ComposeRefusal {
+    ComposeRefusal {
         field: field.to_owned(),
         message: message.into(),
         help: None,
@@ -304,8 +311,8 @@ fn counted(findings: Vec<Diagnostic>) -> Counts {
 mod tests {
     use super::*;
 
-    fn ask(key: &str, value: &str) -> Ask {
-        Ask::Set(key.to_owned(), value.to_owned())
+    fn ask(key: &str, value: &str) -> FileEdit {
+        FileEdit::Set(key.to_owned(), value.to_owned())
     }
 
     #[test]
@@ -334,7 +341,7 @@ mod tests {
             ask("skillInjection", "full"),
             ask("extensions", "[]"),
             ask("model", "false"),
-            Ask::Body("\nYou are it.\n\n".to_owned()),
+            FileEdit::Body("\nYou are it.\n\n".to_owned()),
         ];
         let text = create("x", Some("p"), &asks).unwrap();
         assert_eq!(
@@ -348,7 +355,10 @@ mod tests {
 
     #[test]
     fn a_skill_is_made_changed_and_renamed_by_the_same_rules() {
-        let asks = [ask("description", "Does: x"), Ask::Body("Do x.".to_owned())];
+        let asks = [
+            ask("description", "Does: x"),
+            FileEdit::Body("Do x.".to_owned()),
+        ];
         let text = create_skill("s", &asks).unwrap();
         assert_eq!(
             text,
@@ -449,7 +459,11 @@ mod tests {
             ("skill: a\n", ask("skills", "b, c"), "skill: b, c\n"),
             ("skill: a\nskills: z\n", ask("skills", "b"), "skill: b\n"),
             ("skills: [a]\n", ask("skills", "b"), "skills: [b]\n"),
-            ("skill: a\nskills: z\n", Ask::Unset("skills".to_owned()), ""),
+            (
+                "skill: a\nskills: z\n",
+                FileEdit::Unset("skills".to_owned()),
+                "",
+            ),
         ] {
             let changed = change(&file(before), std::slice::from_ref(&asked));
             assert_eq!(changed, Ok(file(after)), "{before}");
@@ -459,18 +473,18 @@ mod tests {
     #[test]
     fn another_body_leaves_the_frontmatter_and_its_line_ends() {
         let text = "---\r\nname: x\r\ndescription: d\r\n---\r\n\r\nOld.\r\n";
-        let changed = change(text, &[Ask::Body("One.\n\nTwo.\n".to_owned())]).unwrap();
+        let changed = change(text, &[FileEdit::Body("One.\n\nTwo.\n".to_owned())]).unwrap();
         assert_eq!(
             changed,
             "---\r\nname: x\r\ndescription: d\r\n---\r\n\r\nOne.\r\n\r\nTwo.\r\n"
         );
         assert_eq!(
-            change(text, &[Ask::Body("Old.\n".to_owned())]).as_deref(),
+            change(text, &[FileEdit::Body("Old.\n".to_owned())]).as_deref(),
             Ok(text)
         );
-        assert!(change("no frontmatter\n", &[Ask::Body("B".to_owned())]).is_err());
+        assert!(change("no frontmatter\n", &[FileEdit::Body("B".to_owned())]).is_err());
         let bare = "---\nname: x\ndescription: d\n---";
-        let filled = change(bare, &[Ask::Body("B".to_owned())]).unwrap();
+        let filled = change(bare, &[FileEdit::Body("B".to_owned())]).unwrap();
         assert_eq!(filled, "---\nname: x\ndescription: d\n---\n\nB\n");
     }
 

@@ -6,7 +6,7 @@
 
 use crate::fence::{self, line_at, lines};
 use crate::skill::print::{double_quoted, scalar_text};
-use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
+use crate::yaml::{self, Scalar, YamlEntry, YamlNode, YamlValue as Yaml};
 
 use super::block_list::BlockList;
 use super::{known_keys, split_items};
@@ -47,7 +47,7 @@ pub enum EditRefusal {
 
 /// The file with one field set; the same text if it is set so already.
 pub fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, EditRefusal> {
-    let file = File::read(text, key)?;
+    let file = EditedFile::read(text, key)?;
     let old = file.entry(key);
     if old.is_some_and(|entry| means(&entry.value, value)) {
         return Ok(text.to_owned());
@@ -71,7 +71,7 @@ pub fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, EditRefu
 
 /// The file without one field; the same text if the field is not there.
 pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
-    let file = File::read(text, key)?;
+    let file = EditedFile::read(text, key)?;
     if file.entry(key).is_none() {
         return Ok(text.to_owned());
     }
@@ -84,10 +84,10 @@ pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
 /// The file with double quotes around each text that Grove understood although it is not YAML. Nothing if there is no
 /// such text, or if other readers would still not understand the same.
 pub fn requoted(text: &str) -> Option<String> {
-    let file = File::read(text, "name").ok()?;
+    let file = EditedFile::read(text, "name").ok()?;
     let mut changed = text.to_owned();
     // Goes from the last entry to the first, so that the places of the others stay the same.
-    let mut entries: Vec<&Entry> = file.entries.iter().collect();
+    let mut entries: Vec<&YamlEntry> = file.entries.iter().collect();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.position.line));
     for entry in entries {
         let (start, end) = file.span(&entry.key)?;
@@ -104,11 +104,11 @@ pub fn requoted(text: &str) -> Option<String> {
     }
     let fenced = fence::split(&changed).ok()?;
     let read = yaml::read_block(fenced.frontmatter, FIRST_LINE, known_keys::KNOWN);
-    let same = |(old, new): (&Entry, &Entry)| {
+    let same = |(old, new): (&YamlEntry, &YamlEntry)| {
         let texts = old.value.as_text().zip(new.value.as_text());
         old.key == new.key
             && texts.map_or_else(
-                || Plain::of(&old.value) == Plain::of(&new.value),
+                || PlainValue::of(&old.value) == PlainValue::of(&new.value),
                 |(old, new)| old == new,
             )
     };
@@ -120,10 +120,10 @@ pub fn requoted(text: &str) -> Option<String> {
 }
 
 /// Returns true if the lines of a key mean the same to every reader.
-fn is_yaml_alone(lines: &str, entry: &Entry) -> bool {
+fn is_yaml_alone(lines: &str, entry: &YamlEntry) -> bool {
     let read = yaml::read_block(lines, FIRST_LINE, known_keys::KNOWN);
-    let is_same = |alone: &Entry| {
-        alone.key == entry.key && Plain::of(&alone.value) == Plain::of(&entry.value)
+    let is_same = |alone: &YamlEntry| {
+        alone.key == entry.key && PlainValue::of(&alone.value) == PlainValue::of(&entry.value)
     };
     entry.position.column == 1
         && read.diagnostics.is_empty()
@@ -136,16 +136,16 @@ const FIRST_LINE: u32 = 2;
 
 type Span = (usize, usize);
 
-struct File<'a> {
+struct EditedFile<'a> {
     text: &'a str,
     /// The frontmatter and its byte offset.
     block: &'a str,
     start: usize,
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     line_end: &'static str,
 }
 
-impl<'a> File<'a> {
+impl<'a> EditedFile<'a> {
     fn read(text: &'a str, key: &str) -> Result<Self, EditRefusal> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if key.is_empty() || key.len() > 64 || !key.chars().all(is_word) {
@@ -162,7 +162,7 @@ impl<'a> File<'a> {
         })
     }
 
-    fn entry(&self, key: &str) -> Option<&Entry> {
+    fn entry(&self, key: &str) -> Option<&YamlEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
@@ -188,8 +188,7 @@ impl<'a> File<'a> {
         found.map(|(start, end): Span| (self.start + start, self.start + end))
     }
 
-    /// The lines of a key with another value, in the style of the old one.
-    fn replaced(&self, span: Span, old: &Entry, key: &str, value: &FieldValue) -> String {
+    fn replaced(&self, span: Span, old: &YamlEntry, key: &str, value: &FieldValue) -> String {
         let lines = self.text.get(span.0..span.1).unwrap_or_default();
         let (first, next) = line_at(lines, 0);
         let is_one_line = next >= lines.len();
@@ -227,7 +226,7 @@ impl<'a> File<'a> {
         };
         let end = first.len() - comment.len();
         let value_text = rest.get(..rest.len() - comment.len().min(rest.len()));
-        let manner = Manner::of(value_text.unwrap_or_default(), &old.value);
+        let manner = ValueStyle::of(value_text.unwrap_or_default(), &old.value);
         let comment = first.get(end..).unwrap_or_default();
         format!(
             "{before}:{gap}{}{comment}{}",
@@ -260,10 +259,10 @@ impl<'a> File<'a> {
         let Some(entries) = readable(fenced.frontmatter) else {
             return entangled;
         };
-        let others = |all: &[Entry]| -> Vec<(String, Plain)> {
+        let others = |all: &[YamlEntry]| -> Vec<(String, PlainValue)> {
             let others = all.iter().filter(|entry| entry.key != key);
             others
-                .map(|entry| (entry.key.to_string(), Plain::of(&entry.value)))
+                .map(|entry| (entry.key.to_string(), PlainValue::of(&entry.value)))
                 .collect()
         };
         let new = entries.iter().find(|entry| entry.key == key);
@@ -281,7 +280,7 @@ impl<'a> File<'a> {
 }
 
 /// The entries of a block; a block of blank lines and comments has none.
-fn readable(block: &str) -> Option<Vec<Entry>> {
+fn readable(block: &str) -> Option<Vec<YamlEntry>> {
     let is_aside = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if lines(block).all(|(_, line, _)| is_aside(line)) {
         return Some(Vec::new());
@@ -291,17 +290,16 @@ fn readable(block: &str) -> Option<Vec<Entry>> {
     sound.then_some(read.entries)
 }
 
-/// A value without its positions.
 #[derive(PartialEq, Eq)]
-enum Plain {
+enum PlainValue {
     Text(Scalar),
-    List(Vec<Plain>),
-    Map(Vec<(String, Plain)>),
+    List(Vec<PlainValue>),
+    Map(Vec<(String, PlainValue)>),
 }
 
-impl Plain {
+impl PlainValue {
     // The parser limits the nesting of values, so the recursion is bounded.
-    fn of(node: &Node) -> Self {
+    fn of(node: &YamlNode) -> Self {
         match &node.value {
             Yaml::Text(scalar) => Self::Text(scalar.clone()),
             Yaml::List(items) => Self::List(items.iter().map(Self::of).collect()),
@@ -316,7 +314,7 @@ impl Plain {
 }
 
 /// Returns true if a node means the value; a list may be written with commas.
-fn means(node: &Node, value: &FieldValue) -> bool {
+fn means(node: &YamlNode, value: &FieldValue) -> bool {
     match (&node.value, value) {
         (Yaml::Text(scalar), FieldValue::Text(text)) => {
             scalar.text == *text && (text.is_empty() || !scalar.is_null())
@@ -334,17 +332,16 @@ fn means(node: &Node, value: &FieldValue) -> bool {
     }
 }
 
-/// The style in which a value was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum ValueStyle {
     Single,
     Double,
     Flow,
     Other,
 }
 
-impl Manner {
-    fn of(text: &str, node: &Node) -> Self {
+impl ValueStyle {
+    fn of(text: &str, node: &YamlNode) -> Self {
         match (&node.value, text.chars().next()) {
             (Yaml::Text(_), Some('\'')) => Self::Single,
             (Yaml::Text(_), Some('"')) => Self::Double,
@@ -355,12 +352,12 @@ impl Manner {
 }
 
 /// A value on one line, in the style of the old one if that can express it.
-fn written(value: &FieldValue, manner: Option<Manner>) -> String {
+fn written(value: &FieldValue, manner: Option<ValueStyle>) -> String {
     let text = match value {
         FieldValue::Text(text) => text.clone(),
         FieldValue::List(items) => {
             let commas = items.join(", ");
-            let as_commas = manner != Some(Manner::Flow) && split_items(&commas) == *items;
+            let as_commas = manner != Some(ValueStyle::Flow) && split_items(&commas) == *items;
             if !as_commas || items.is_empty() {
                 let items: Vec<String> = items.iter().map(|item| in_flow(item)).collect();
                 return format!("[{}]", items.join(", "));
@@ -371,8 +368,8 @@ fn written(value: &FieldValue, manner: Option<Manner>) -> String {
     let is_one_line =
         !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
     match manner {
-        Some(Manner::Single) if is_one_line => format!("'{}'", text.replace('\'', "''")),
-        Some(Manner::Double) => double_quoted(&text),
+        Some(ValueStyle::Single) if is_one_line => format!("'{}'", text.replace('\'', "''")),
+        Some(ValueStyle::Double) => double_quoted(&text),
         _ => plain(&text),
     }
 }
@@ -396,7 +393,7 @@ fn in_flow(item: &str) -> String {
 }
 
 /// The comment at the end of a line with a key and its value, with the blanks before it.
-fn trailing_comment<'a>(line: &'a str, key: &str, old: &Entry) -> &'a str {
+fn trailing_comment<'a>(line: &'a str, key: &str, old: &YamlEntry) -> &'a str {
     for (at, _) in line.match_indices('#') {
         let Some(before) = line.get(..at) else {
             continue;
@@ -408,7 +405,7 @@ fn trailing_comment<'a>(line: &'a str, key: &str, old: &Entry) -> &'a str {
         let read = readable(&format!("{value}\n"));
         let same = read.is_some_and(|entries| {
             matches!(entries.as_slice(), [entry] if entry.key == key
-                && Plain::of(&entry.value) == Plain::of(&old.value))
+                && PlainValue::of(&entry.value) == PlainValue::of(&old.value))
         });
         if same {
             return line.get(value.len()..).unwrap_or_default();

@@ -9,15 +9,15 @@ use serde_json::{Value as Json, json};
 use super::{OutputFile, naming};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::engine::Engine;
+use crate::engine::EngineName;
 use crate::field_reader::FieldReader;
 use crate::json;
 use crate::skill::split_outside_parentheses;
 use crate::text::{is_control, one_line};
-use crate::yaml::{Entry, Value};
+use crate::yaml::{YamlEntry, YamlValue};
 
 pub(super) trait FieldKind {
-    /// The type of the value in an [`super::Agent`].
+    /// The type of the value in an [`super::AgentFile`].
     type Value: Default + Serialize;
     /// The values that a file may have, in words.
     const TAKES: &'static str;
@@ -40,7 +40,7 @@ pub(super) trait FieldKind {
     }
 
     /// Reads a value of a file; one of the wrong kind is a finding.
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Self::Value;
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Self::Value;
 
     /// The value as a file has it; nothing if an agent without the field has the same.
     fn written(value: &Self::Value) -> Option<Json> {
@@ -63,7 +63,6 @@ pub(super) trait FieldKind {
     }
 }
 
-/// The name of an agent.
 pub(super) struct AgentName;
 
 impl FieldKind for AgentName {
@@ -71,7 +70,7 @@ impl FieldKind for AgentName {
     const TAKES: &'static str = "text";
     const DEFAULT: &'static str = "(the file's name)";
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<String> {
         // The name is judged as written: cleaning would turn one with a line end into another name.
         let written = entry.value.as_text().unwrap_or_default().trim();
         if is_dangerous(written) {
@@ -101,20 +100,19 @@ impl FieldKind for AgentName {
     }
 }
 
-/// The package of an agent, normalised.
 pub(super) struct PackageName;
 
 impl FieldKind for PackageName {
     type Value = Option<String>;
     const TAKES: &'static str = "text";
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<String> {
         if entry.value.is_null() {
             return None;
         }
         let text = reader.required_text(entry).unwrap_or_default();
         let quoted_nothing =
-            matches!(&entry.value.value, Value::Text(scalar) if scalar.text.is_empty());
+            matches!(&entry.value.value, YamlValue::Text(scalar) if scalar.text.is_empty());
         if quoted_nothing || text == "false" {
             return None;
         }
@@ -132,20 +130,20 @@ impl FieldKind for RequiredText {
     const TAKES: &'static str = "text";
     const CLEARED_BY_FALSE: bool = false;
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<String> {
         reader.required_text(entry)
     }
 }
 
 /// Text on one line.
-pub(super) struct Text;
+pub(super) struct TextField;
 
-impl FieldKind for Text {
+impl FieldKind for TextField {
     type Value = Option<String>;
     const TAKES: &'static str = "text";
     const OVERRIDE_TAKES: &'static str = "text or `false`";
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<String> {
         reader.text(entry)
     }
 
@@ -163,7 +161,7 @@ impl FieldKind for WholeText {
     const TAKES: &'static str = "text";
     const OVERRIDE_TAKES: &'static str = "text or `false`";
 
-    fn read(_: &Entry, _: &mut FieldReader<'_>) -> String {
+    fn read(_: &YamlEntry, _: &mut FieldReader<'_>) -> String {
         String::new()
     }
 
@@ -188,7 +186,7 @@ impl<const ARE_NAMES: bool> FieldKind for ListOf<ARE_NAMES> {
     const FLAG_NOTE: &'static str = ", with commas";
     const IS_LIST: bool = true;
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Vec<String> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Vec<String> {
         let mut items = reader.list(entry, split_items).unwrap_or_default();
         if ARE_NAMES {
             items = each_once(items);
@@ -215,9 +213,9 @@ impl<const ARE_NAMES: bool> FieldKind for ListOf<ARE_NAMES> {
 }
 
 /// A list whose absence means the usual one. With `EMPTY_IS_NONE` the key without a value means an empty list.
-pub(super) struct ListOrUsual<const EMPTY_IS_NONE: bool>;
+pub(super) struct ListOrDefault<const EMPTY_IS_NONE: bool>;
 
-impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
+impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrDefault<EMPTY_IS_NONE> {
     type Value = Option<Vec<String>>;
     const TAKES: &'static str = List::TAKES;
     const OVERRIDE_TAKES: &'static str = List::OVERRIDE_TAKES;
@@ -230,7 +228,7 @@ impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
         Some(Vec::new())
     }
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<Vec<String>> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<Vec<String>> {
         let items = reader.list(entry, split_items);
         items.or_else(|| EMPTY_IS_NONE.then(Vec::new))
     }
@@ -251,8 +249,8 @@ impl FieldKind for Switch {
     const CLEARED_BY_FALSE: bool = false;
     const STRICTEST: &'static str = "false";
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> bool {
-        SwitchOrUsual::read(entry, reader).unwrap_or(false)
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> bool {
+        SwitchOrDefault::read(entry, reader).unwrap_or(false)
     }
 
     fn written(value: &bool) -> Option<Json> {
@@ -265,16 +263,16 @@ impl FieldKind for Switch {
 }
 
 /// A switch whose absence means the usual setting.
-pub(super) struct SwitchOrUsual;
+pub(super) struct SwitchOrDefault;
 
-impl FieldKind for SwitchOrUsual {
+impl FieldKind for SwitchOrDefault {
     type Value = Option<bool>;
     const TAKES: &'static str = Switch::TAKES;
     const OVERRIDE_TAKES: &'static str = Switch::TAKES;
     const DEFAULT: &'static str = "(the usual)";
     const CLEARED_BY_FALSE: bool = false;
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<bool> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<bool> {
         reader.boolean(entry)
     }
 
@@ -283,9 +281,9 @@ impl FieldKind for SwitchOrUsual {
     }
 }
 
-pub(super) struct Number<const LEAST: u64>;
+pub(super) struct NumberField<const LEAST: u64>;
 
-impl<const LEAST: u64> FieldKind for Number<LEAST> {
+impl<const LEAST: u64> FieldKind for NumberField<LEAST> {
     type Value = Option<u64>;
     const TAKES: &'static str = if LEAST == 0 {
         "whole number"
@@ -299,7 +297,7 @@ impl<const LEAST: u64> FieldKind for Number<LEAST> {
         Some(LEAST)
     }
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<u64> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<u64> {
         if entry.value.is_null() {
             return None;
         }
@@ -317,22 +315,17 @@ impl<const LEAST: u64> FieldKind for Number<LEAST> {
     }
 }
 
-/// A value that is one of a few words.
-pub(crate) trait Choice: Copy + PartialEq + Serialize + 'static {
+pub(crate) trait WordChoice: Copy + PartialEq + Serialize + 'static {
     /// The words, the default first if there is one.
     const WORDS: &'static [(&'static str, Self)];
-    /// The words as they are shown to people.
     const TAKES: &'static str;
-    /// The words that an override takes.
     const OVERRIDE_TAKES: &'static str;
 
-    /// The value that a word names.
     fn of(word: &str) -> Option<Self> {
         let known = Self::WORDS.iter().find(|(known, _)| *known == word);
         known.map(|(_, value)| *value)
     }
 
-    /// The message for a word that is none of them.
     fn refusal(key: &str) -> String {
         let words = Self::WORDS.iter().map(|(word, _)| format!("`{word}`"));
         let words: Vec<String> = words.collect();
@@ -340,15 +333,14 @@ pub(crate) trait Choice: Copy + PartialEq + Serialize + 'static {
     }
 }
 
-/// One of a few words, or nothing.
 pub(super) struct OneOf<T>(PhantomData<T>);
 
-impl<T: Choice> FieldKind for OneOf<T> {
+impl<T: WordChoice> FieldKind for OneOf<T> {
     type Value = Option<T>;
     const TAKES: &'static str = T::TAKES;
     const OVERRIDE_TAKES: &'static str = T::OVERRIDE_TAKES;
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<T> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<T> {
         if entry.value.is_null() {
             return None;
         }
@@ -364,7 +356,7 @@ impl<T: Choice> FieldKind for OneOf<T> {
 /// One of a few words; without the field, the first one.
 pub(super) struct Mode<T>(PhantomData<T>);
 
-impl<T: Choice + Default> FieldKind for Mode<T> {
+impl<T: WordChoice + Default> FieldKind for Mode<T> {
     type Value = T;
     const TAKES: &'static str = T::TAKES;
     const OVERRIDE_TAKES: &'static str = T::OVERRIDE_TAKES;
@@ -373,7 +365,7 @@ impl<T: Choice + Default> FieldKind for Mode<T> {
         [] => "",
     };
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> T {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> T {
         OneOf::<T>::read(entry, reader).unwrap_or_default()
     }
 
@@ -395,15 +387,15 @@ impl<T: Choice + Default> FieldKind for Mode<T> {
 }
 
 /// The file for an answer, or `false` for none.
-pub(super) struct Output;
+pub(super) struct OutputField;
 
-impl FieldKind for Output {
+impl FieldKind for OutputField {
     type Value = Option<OutputFile>;
     const TAKES: &'static str = "text, or `false` for none";
     const FLAG_NOTE: &'static str = "; `false` for none";
     const CLEARED_BY_FALSE: bool = false;
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<OutputFile> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<OutputFile> {
         match reader.text(entry) {
             Some(text) if text == "false" => Some(OutputFile::None),
             file => file.map(OutputFile::File),
@@ -414,24 +406,21 @@ impl FieldKind for Output {
 /// A value with a form of its own, which agents and chains share. One that cannot be read makes an agent invalid, since
 /// the agent would run without the limits that it sets.
 pub(crate) trait Structured: Serialize + Sized {
-    /// The values that are accepted, in words.
     const TAKES: &'static str;
-    /// Advice on a value that cannot be read.
     const HELP: &'static str;
     /// Reads a value, or returns all its faults.
     fn read(value: &Json) -> Result<Self, Vec<String>>;
 }
 
-/// A [`Structured`] value, or nothing.
-pub(super) struct Contract<T>(PhantomData<T>);
+pub(super) struct StructuredField<T>(PhantomData<T>);
 
-impl<T: Structured> FieldKind for Contract<T> {
+impl<T: Structured> FieldKind for StructuredField<T> {
     type Value = Option<T>;
     const TAKES: &'static str = T::TAKES;
     const CLEARED_BY_FALSE: bool = false;
     const STRICTEST: &'static str = "the agent is not used";
 
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<T> {
+    fn read(entry: &YamlEntry, reader: &mut FieldReader<'_>) -> Option<T> {
         if entry.value.is_null() {
             return None;
         }
@@ -447,8 +436,7 @@ impl<T: Structured> FieldKind for Contract<T> {
     }
 }
 
-/// The engine that drives an agent.
-pub(super) type EngineKind = Contract<Engine>;
+pub(super) type EngineField = StructuredField<EngineName>;
 
 /// Reads a value that `false` clears; nothing if it is of the wrong kind.
 fn or_cleared<T: Default>(value: &Json, read: impl Fn(&Json) -> Option<T>) -> Option<T> {

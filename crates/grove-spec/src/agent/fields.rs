@@ -1,6 +1,6 @@
 //! The table of an agent's fields: the way each is named, read, written, overridden, exported, shown and documented.
 //!
-//! A new field needs one row here and its use. The [`Agent`] itself, the flags of `grove agents edit`, the keys under
+//! A new field needs one row here and its use. The [`AgentFile`] itself, the flags of `grove agents edit`, the keys under
 //! `agents.overrides` and the reference page come from the table.
 
 use serde::ser::SerializeMap as _;
@@ -8,22 +8,23 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use super::field_kinds::{
-    AgentName, Contract, EngineKind, FieldKind, List, ListOrUsual, Mode, Names, Number, OneOf,
-    Output, PackageName, RequiredText, Switch, SwitchOrUsual, Text, WholeText,
+    AgentName, EngineField, FieldKind, List, ListOrDefault, Mode, Names, NumberField, OneOf,
+    OutputField, PackageName, RequiredText, StructuredField, Switch, SwitchOrDefault, TextField,
+    WholeText,
 };
 use super::{ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection};
 use crate::acceptance::Acceptance;
 use crate::budgets::{ToolBudget, TurnBudget};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::engine::Engine;
+use crate::engine::EngineName;
 use crate::field_reader::FieldReader;
 use crate::json;
-use crate::yaml::Entry;
+use crate::yaml::YamlEntry;
 
 /// The treatment of a field in a file for another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exported {
+pub enum FieldExport {
     /// It has a counterpart at some hosts, or is handled in its own way.
     Translated,
     /// It sets how Grove runs the agent; any other program runs it in its own way.
@@ -34,7 +35,7 @@ pub enum Exported {
 
 /// The places where a field may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetIn {
+pub enum SettableIn {
     /// In an agent's file alone.
     File,
     /// In an agent's file, or in settings and configuration instead.
@@ -68,15 +69,15 @@ pub struct FieldRow {
     /// The value that counts if a restricting one cannot be read, in words.
     pub strictest: &'static str,
     /// The places where it may be set.
-    pub set_in: SetIn,
+    pub set_in: SettableIn,
     /// Its treatment in a file for another host.
-    pub exported: Exported,
-    read: fn(&mut Agent, &Entry, &mut FieldReader<'_>),
-    written: fn(&Agent) -> Option<Json>,
-    shown: fn(&Agent) -> Option<Json>,
+    pub exported: FieldExport,
+    read: fn(&mut AgentFile, &YamlEntry, &mut FieldReader<'_>),
+    written: fn(&AgentFile) -> Option<Json>,
+    shown: fn(&AgentFile) -> Option<Json>,
     normalised: fn(&Json) -> Option<Json>,
     strictest_setting: fn() -> Json,
-    apply: fn(&mut Agent, &Json),
+    apply: fn(&mut AgentFile, &Json),
 }
 
 macro_rules! agent_fields {
@@ -86,18 +87,18 @@ macro_rules! agent_fields {
     ) => {
         /// The contents of an agent file; each field is the frontmatter key of the same name.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct Agent {
+        pub struct AgentFile {
             $(#[doc = $about] pub $field: $type,)*
             /// Set if the agent is switched off in its own file.
             pub is_disabled: bool,
             /// Keys that Grove does not know, as written.
-            pub unknown: Vec<Entry>,
+            pub unknown: Vec<YamlEntry>,
         }
 
         static ROWS: &[FieldRow] = &[
             $(FieldRow {
-                set_in: SetIn::$set_in,
-                exported: Exported::$exported,
+                set_in: SettableIn::$set_in,
+                exported: FieldExport::$exported,
                 restricts: $restricts,
                 other_key: agent_fields!(@other $($other)?),
                 read: |agent, entry, reader| {
@@ -125,36 +126,36 @@ agent_fields! {
         name: Option<String> = "name", AgentName, File, Translated, false, "Its name; by default the file's. A line end, a control character, a slash, or a dot or hyphen at the start is refused";
         package: Option<String> = "package", PackageName, File, Translated, false, "Its package, in lower case with blanks as hyphens; the agent is called `package.name`";
         description: Option<String> = "description", RequiredText, File, Translated, false, "What it does and when to use it";
-        tools: Option<Vec<String>> = "tools", ListOrUsual<false>, FileAndSettings, Translated, true, "The tools it may use";
-        model: Option<String> = "model", Text, FileAndSettings, Translated, false, "Its model";
+        tools: Option<Vec<String>> = "tools", ListOrDefault<false>, FileAndSettings, Translated, true, "The tools it may use";
+        model: Option<String> = "model", TextField, FileAndSettings, Translated, false, "Its model";
         fallback_models: Vec<String> = "fallbackModels", List, FileAndSettings, Missed, false, "Models to try in order when that one fails";
         fallback_after_writes: bool = "fallbackAfterWrites", Switch, File, OfGrove, false, "Whether another model may continue after a tool has changed something";
-        thinking: Option<String> = "thinking", Text, FileAndSettings, Translated, false, "How much the model thinks";
-        engine: Option<Engine> = "engine", EngineKind, File, OfGrove, false, "The engine that drives it";
+        thinking: Option<String> = "thinking", TextField, FileAndSettings, Translated, false, "How much the model thinks";
+        engine: Option<EngineName> = "engine", EngineField, File, OfGrove, false, "The engine that drives it";
         system_prompt_mode: PromptMode = "systemPromptMode", Mode<PromptMode>, FileAndSettings, Missed, false, "What happens to the caller's prompt: left out, or put before its own";
         inherit_project_context: bool = "inheritProjectContext", Switch, FileAndSettings, OfGrove, true, "Whether the project's instructions are in its prompt";
         inherit_skills: bool = "inheritSkills", Switch, FileAndSettings, OfGrove, true, "Whether the catalog of all skills is in its prompt";
         skills: Vec<String> = "skills" | "skill", Names, FileAndSettings, Translated, false, "The skills in its prompt";
         skill_injection: SkillInjection = "skillInjection", Mode<SkillInjection>, FileAndSettings, Translated, false, "Whether their text or a list of them is in its prompt";
         skill_path: Vec<String> = "skillPath", List, File, Translated, false, "Further folders with its skills";
-        extensions: Option<Vec<String>> = "extensions", ListOrUsual<true>, File, Missed, true, "Its extensions";
+        extensions: Option<Vec<String>> = "extensions", ListOrDefault<true>, File, Missed, true, "Its extensions";
         default_context: Option<ContextMode> = "defaultContext", OneOf<ContextMode>, FileAndSettings, OfGrove, false, "How much it knows of the conversation that calls it";
-        output: Option<OutputFile> = "output", Output, File, OfGrove, false, "The file for its answer";
+        output: Option<OutputFile> = "output", OutputField, File, OfGrove, false, "The file for its answer";
         output_mode: Option<OutputMode> = "outputMode", OneOf<OutputMode>, File, OfGrove, false, "What its caller receives when the answer is written to a file";
         default_reads: Vec<String> = "defaultReads", List, File, OfGrove, false, "Files it reads first";
         default_progress: bool = "defaultProgress", Switch, File, OfGrove, false, "Whether it keeps a progress file";
         interactive: bool = "interactive", Switch, File, OfGrove, false, "Whether it may ask questions";
-        max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How many levels of other agents it may call";
-        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Kept as pi-subagents has it; it has no effect on a run";
-        max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "The most milliseconds it may run";
-        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds a whole request to it may take";
-        tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds one tool call may take";
-        max_tokens: Option<u64> = "maxTokens", Number<1>, FileAndSettings, OfGrove, true, "The most tokens it may use";
-        turn_budget: Option<TurnBudget> = "turnBudget", Contract<TurnBudget>, File, OfGrove, true, "The most turns it may take";
-        tool_budget: Option<ToolBudget> = "toolBudget", Contract<ToolBudget>, File, OfGrove, true, "The most tool calls it may make";
-        acceptance: Option<Acceptance> = "acceptance", Contract<Acceptance>, File, OfGrove, true, "When its work is accepted";
-        acceptance_role: Option<String> = "acceptanceRole", Text, File, OfGrove, false, "Its role in accepting work";
-        background: Option<bool> = "async", SwitchOrUsual, File, OfGrove, false, "Whether it runs in the background";
+        max_subagent_depth: Option<u64> = "maxSubagentDepth", NumberField<0>, File, OfGrove, true, "How many levels of other agents it may call";
+        completion_guard: Option<bool> = "completionGuard", SwitchOrDefault, FileAndSettings, OfGrove, false, "Kept as pi-subagents has it; it has no effect on a run";
+        max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", NumberField<1>, FileAndSettings, OfGrove, true, "The most milliseconds it may run";
+        timeout_ms: Option<u64> = "timeoutMs", NumberField<1>, File, OfGrove, true, "The most milliseconds a whole request to it may take";
+        tool_timeout_ms: Option<u64> = "toolTimeoutMs", NumberField<1>, File, OfGrove, true, "The most milliseconds one tool call may take";
+        max_tokens: Option<u64> = "maxTokens", NumberField<1>, FileAndSettings, OfGrove, true, "The most tokens it may use";
+        turn_budget: Option<TurnBudget> = "turnBudget", StructuredField<TurnBudget>, File, OfGrove, true, "The most turns it may take";
+        tool_budget: Option<ToolBudget> = "toolBudget", StructuredField<ToolBudget>, File, OfGrove, true, "The most tool calls it may make";
+        acceptance: Option<Acceptance> = "acceptance", StructuredField<Acceptance>, File, OfGrove, true, "When its work is accepted";
+        acceptance_role: Option<String> = "acceptanceRole", TextField, File, OfGrove, false, "Its role in accepting work";
+        background: Option<bool> = "async", SwitchOrDefault, File, OfGrove, false, "Whether it runs in the background";
         aliases: Vec<String> = "aliases", List, File, OfGrove, false, "Other names for it";
     }
     settings {
@@ -178,8 +179,8 @@ impl FieldRow {
             is_cleared_by_false: K::CLEARED_BY_FALSE,
             restricts: false,
             strictest: K::STRICTEST,
-            set_in: SetIn::Settings,
-            exported: Exported::Translated,
+            set_in: SettableIn::Settings,
+            exported: FieldExport::Translated,
             read: |_, _, _| {},
             written: |_| None,
             shown: |_| None,
@@ -196,7 +197,7 @@ impl FieldRow {
 
     /// Returns the rows of the fields that an agent file may have, in the order in which they are written.
     pub fn in_files() -> impl Iterator<Item = &'static Self> {
-        ROWS.iter().filter(|row| row.set_in != SetIn::Settings)
+        ROWS.iter().filter(|row| row.set_in != SettableIn::Settings)
     }
 
     /// Returns the flag of the command line that sets the field.
@@ -205,16 +206,16 @@ impl FieldRow {
     }
 
     /// Returns the value of an agent as a file has it; nothing if an agent without the field has the same.
-    pub fn written(&self, agent: &Agent) -> Option<Json> {
+    pub fn written(&self, agent: &AgentFile) -> Option<Json> {
         (self.written)(agent)
     }
 }
 
 /// A field that can be overridden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Field(usize);
+pub struct AgentField(usize);
 
-impl Field {
+impl AgentField {
     /// The key for the agent's own text.
     pub const SYSTEM_PROMPT: &'static str = "systemPrompt";
     /// The key that switches the agent off.
@@ -223,13 +224,13 @@ impl Field {
     /// Returns all fields in the order of the reference page.
     pub fn all() -> impl Iterator<Item = Self> {
         let rows = ROWS.iter().enumerate();
-        rows.filter(|(_, row)| row.set_in != SetIn::File)
+        rows.filter(|(_, row)| row.set_in != SettableIn::File)
             .map(|(at, _)| Self(at))
     }
 
     /// Returns the row of the field in the table.
     pub fn row(self) -> &'static FieldRow {
-        static NONE: FieldRow = FieldRow::of_kind::<Text>("", "");
+        static NONE: FieldRow = FieldRow::of_kind::<TextField>("", "");
         debug_assert!(self.0 < ROWS.len(), "fields are made from the table");
         ROWS.get(self.0).unwrap_or(&NONE)
     }
@@ -245,7 +246,7 @@ impl Field {
     }
 
     /// Returns the values that an override takes, in words.
-    pub fn wanted(self) -> &'static str {
+    pub fn override_takes(self) -> &'static str {
         self.row().override_takes
     }
 
@@ -264,13 +265,13 @@ impl Field {
     }
 
     /// Sets the field of an agent; its text and its switch `disabled` are not set here, since no file has them.
-    pub(super) fn apply(self, agent: &mut Agent, value: &Json) {
+    pub(super) fn apply(self, agent: &mut AgentFile, value: &Json) {
         (self.row().apply)(agent, value);
     }
 }
 
 fn read_field<K: FieldKind>(
-    entry: &Entry,
+    entry: &YamlEntry,
     restricts: bool,
     reader: &mut FieldReader<'_>,
 ) -> K::Value {
@@ -295,13 +296,12 @@ fn in_words(key: &str, separator: char) -> String {
     words
 }
 
-/// Reads the fields of an agent whose frontmatter begins at `start`.
 pub(crate) fn read(
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Agent {
-    let mut agent = Agent::default();
+) -> AgentFile {
+    let mut agent = AgentFile::default();
     let mut under_other_keys = Vec::new();
     let mut reader = FieldReader::new(diagnostics);
     for entry in entries {
@@ -313,7 +313,7 @@ pub(crate) fn read(
     }
     for (row, entry) in under_other_keys {
         let before = (row.written)(&agent);
-        let mut other = Agent::default();
+        let mut other = AgentFile::default();
         (row.read)(&mut other, &entry, &mut reader);
         let after = (row.written)(&other);
         if after.is_none() {
@@ -338,7 +338,7 @@ pub(crate) fn read(
     agent
 }
 
-impl Agent {
+impl AgentFile {
     /// Returns every field that has a value, as it is shown; keys that Grove does not know are under `unknown`.
     pub fn shown(&self) -> Map<String, Json> {
         let shown = FieldRow::in_files();
@@ -356,7 +356,7 @@ impl Agent {
     }
 }
 
-impl Serialize for Agent {
+impl Serialize for AgentFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (key, value) in self.shown() {

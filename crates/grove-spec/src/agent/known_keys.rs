@@ -3,17 +3,16 @@
 //! Where frontmatter is not valid YAML, these words decide which lines begin a key and which are text.
 
 use super::fields::FieldRow;
-use super::formats::{Format, restricting, restriction};
+use super::formats::{AgentFormat, restricting, restriction};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::fields::bare;
 use crate::text::{allowed_edits, edits};
-use crate::yaml::{Entry, Key, KnownKeys};
+use crate::yaml::{Key, KnownKeys, YamlEntry};
 
 /// A key of settings that people also write in files.
 const OF_SETTINGS: &str = "disabled";
 
-/// The keys of Grove's own format.
 fn own() -> impl Iterator<Item = &'static str> {
     let keys = FieldRow::in_files().flat_map(|row| [Some(row.key), row.other_key]);
     keys.flatten().chain([OF_SETTINGS])
@@ -35,7 +34,6 @@ pub(crate) const KNOWN: KnownKeys = KnownKeys {
     restricts,
 };
 
-/// Returns true if a key restricts an agent in any format.
 fn restricts(key: &str) -> bool {
     FieldRow::of_file(key).is_some_and(|row| row.restricts) || restriction::is_known(key)
 }
@@ -48,9 +46,9 @@ pub(crate) fn is_known(key: &str) -> bool {
 
 /// Reports the keys of a file that Grove does not use; `said` has the keys that it uses.
 pub(super) fn report(
-    unknown: &[Entry],
+    unknown: &[YamlEntry],
     said: &[(Key, Position)],
-    format: Format,
+    format: AgentFormat,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let is_not_said = |meant: &&str| !said.iter().any(|(key, _)| key == *meant);
@@ -73,7 +71,7 @@ pub(super) fn report(
                 _ => finding,
             };
             diagnostics.push(finding.at(entry.position));
-        } else if format != Format::Native {
+        } else if format != AgentFormat::Native {
             let message = format!(
                 "`{}` of {} has no counterpart in Grove; it is kept but not used",
                 entry.key,
@@ -149,11 +147,11 @@ mod tests {
     fn keys_that_restrict_are_named_at_their_line_in_every_format() {
         let text = "---\nname: a\ndescription: d\ndeny-tools: bash\nspawning: false\n---\n";
         for format in [
-            Format::Native,
-            Format::Claude,
-            Format::Copilot,
-            Format::Gemini,
-            Format::Opencode,
+            AgentFormat::Native,
+            AgentFormat::Claude,
+            AgentFormat::Copilot,
+            AgentFormat::Gemini,
+            AgentFormat::Opencode,
         ] {
             let found = crate::agent::formats::read(text.as_bytes(), format);
             let warned: Vec<_> = found[0]

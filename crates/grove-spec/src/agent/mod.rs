@@ -1,4 +1,4 @@
-//! Agent files: Markdown with YAML frontmatter, from bytes to an [`Agent`] and findings.
+//! Agent files: Markdown with YAML frontmatter, from bytes to an [`AgentFile`] and findings.
 //!
 //! The frontmatter is read exactly as a skill's is. A field of the wrong kind is left out with a finding and the agent
 //! still loads; keys that Grove does not know are kept. [`edit`] changes one field of a file and nothing else.
@@ -25,9 +25,9 @@ use crate::frontmatter;
 use crate::text::without_controls;
 use crate::yaml::Key;
 
-pub(crate) use field_kinds::{Choice, Structured, is_dangerous, split_items};
-pub use fields::Agent;
-pub use formats::Format;
+pub(crate) use field_kinds::{Structured, WordChoice, is_dangerous, split_items};
+pub use fields::AgentFile;
+pub use formats::AgentFormat;
 
 /// The use that an agent's prompt makes of its caller's prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub enum SkillInjection {
 }
 
 /// The runner that an agent of pi's names in place of pi itself; nothing for the usual one.
-pub fn foreign_runner(agent: &Agent) -> Option<String> {
+pub fn foreign_runner(agent: &AgentFile) -> Option<String> {
     let mut unknown = agent.unknown.iter();
     let value = &unknown.find(|entry| entry.key == "runner")?.value;
     let kind = value.get("type").unwrap_or(value);
@@ -100,7 +100,7 @@ impl Serialize for OutputFile {
 
 macro_rules! choices {
     ($($type:ident: $takes:literal, $($word:literal => $variant:ident),*;)*) => {
-        $(impl Choice for $type {
+        $(impl WordChoice for $type {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
             const TAKES: &'static str = $takes;
             const OVERRIDE_TAKES: &'static str = concat!($takes, " or `false`");
@@ -115,7 +115,7 @@ choices! {
     OutputMode: "`inline`, `file-only`", "inline" => Inline, "file-only" => FileOnly;
 }
 
-impl Agent {
+impl AgentFile {
     /// The tools that no MCP server provides; nothing means the usual ones.
     pub fn plain_tools(&self) -> Option<Vec<&str>> {
         let tools = self.tools.as_ref()?;
@@ -139,9 +139,9 @@ const MCP: &str = "mcp:";
 
 /// An agent file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedAgent {
     /// The agent's fields; to be used only if no finding is an error.
-    pub agent: Agent,
+    pub agent: AgentFile,
     /// Byte offset of the body; zero without frontmatter.
     pub body_offset: usize,
     /// The body, if it is a value in the file rather than the text after the frontmatter.
@@ -156,7 +156,7 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Parsed {
+impl ParsedAgent {
     /// Returns true if the file is usable as an agent.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
@@ -177,7 +177,7 @@ impl Parsed {
 
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            agent: Agent::default(),
+            agent: AgentFile::default(),
             body_offset: 0,
             inner_body: None,
             named_file: None,
@@ -189,13 +189,13 @@ impl Parsed {
 }
 
 /// Reads the bytes of an agent file.
-pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
+pub fn parse_bytes(bytes: &[u8]) -> ParsedAgent {
+    frontmatter::text_of(bytes).map_or_else(ParsedAgent::refused, parse)
 }
 
 /// Reads the text of an agent file.
-pub fn parse(text: &str) -> Parsed {
-    formats::read_markdown(text, Format::Native)
+pub fn parse(text: &str) -> ParsedAgent {
+    formats::read_markdown(text, AgentFormat::Native)
 }
 
 /// A body as a model gets it: without control characters and blank edges, with LF line ends, one of them at the end.

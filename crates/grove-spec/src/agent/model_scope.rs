@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::thinking::LEVELS;
 use crate::config::Origin;
 use crate::text::one_line;
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
 /// The entry of a list of models that stands for the parent's model.
 const INHERIT: &str = "inherit";
@@ -39,7 +39,7 @@ pub struct WrongScope {
     /// The path of the wrong value below the key of the scope.
     pub path: String,
     /// The value that is needed, in words.
-    pub wanted: &'static str,
+    pub expected: &'static str,
 }
 
 /// A model that is checked against a scope.
@@ -52,7 +52,7 @@ pub struct ScopedModel<'a> {
     /// The name of the parent's model.
     pub parent: Option<&'a str>,
     /// True if the request names the model; other models are refused by strict scopes only.
-    pub is_asked: bool,
+    pub is_requested: bool,
 }
 
 /// The verdict of a scope on a model, the mildest first.
@@ -68,7 +68,7 @@ pub enum ScopeVerdict {
 
 impl ModelScope {
     /// Reads the value of `subagents.modelScope`.
-    pub fn read(node: &Node, origin: Origin) -> Result<Self, WrongScope> {
+    pub fn read(node: &YamlNode, origin: Origin) -> Result<Self, WrongScope> {
         let mut scope = Self {
             origin,
             of_all: AllowedModels::read(node, "")?,
@@ -102,7 +102,7 @@ impl ModelScope {
                 return ScopeVerdict::Allowed;
             }
             let strict = list.strict.or(self.of_all.strict) == Some(true);
-            if strict || model.is_asked {
+            if strict || model.is_requested {
                 ScopeVerdict::Refused
             } else {
                 ScopeVerdict::Outside
@@ -113,7 +113,7 @@ impl ModelScope {
 }
 
 impl AllowedModels {
-    fn read(node: &Node, path: &str) -> Result<Self, WrongScope> {
+    fn read(node: &YamlNode, path: &str) -> Result<Self, WrongScope> {
         let entries = node.as_map();
         let entries = entries.ok_or_else(|| wrong(path, "an object"))?;
         let mut list = Self::default();
@@ -144,16 +144,16 @@ impl AllowedModels {
 fn wrong(path: &str, wanted: &'static str) -> WrongScope {
     WrongScope {
         path: path.to_owned(),
-        wanted,
+        expected: wanted,
     }
 }
 
-fn texts(node: &Node) -> Option<Vec<String>> {
-    let Value::List(items) = &node.value else {
+fn texts(node: &YamlNode) -> Option<Vec<String>> {
+    let YamlValue::List(items) = &node.value else {
         return None;
     };
     let texts = items.iter().map(|item| match &item.value {
-        Value::Text(scalar) if !scalar.plain => Some(scalar.text.trim().to_owned()),
+        YamlValue::Text(scalar) if !scalar.plain => Some(scalar.text.trim().to_owned()),
         _ => None,
     });
     texts.collect()
@@ -262,7 +262,7 @@ mod tests {
                 agent,
                 name,
                 parent: Some("local/parent:high"),
-                is_asked,
+                is_requested: is_asked,
             };
             assert_eq!(scope.judge(model), expected, "{rules} {agent} {name}");
         }
@@ -271,7 +271,7 @@ mod tests {
             agent: "scout",
             name: "a/b",
             parent: None,
-            is_asked: true,
+            is_requested: true,
         };
         assert_eq!(scope.judge(without_parent), Refused);
     }

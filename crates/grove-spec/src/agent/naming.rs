@@ -60,7 +60,7 @@ pub fn is_agent_file(file_name: &str) -> bool {
 }
 
 /// The name by which an agent is called, its package included.
-pub fn runtime_name(agent: &super::Agent, file_name: &str) -> String {
+pub fn runtime_name(agent: &super::AgentFile, file_name: &str) -> String {
     let name = agent.name.as_deref().unwrap_or_else(|| stem(file_name));
     match &agent.package {
         Some(package) => format!("{package}.{name}"),

@@ -11,7 +11,7 @@ use crate::fence::{line_at, lines};
 const MAX_LINES: u32 = 40;
 
 /// The refusal of a file without frontmatter, at the place where the author meant to begin it, if there is one.
-pub(super) fn sharpen(text: &str, refusal: Diagnostic) -> Diagnostic {
+pub(super) fn locate_refusal(text: &str, refusal: Diagnostic) -> Diagnostic {
     if refusal.code != Code::FrontmatterMissing {
         return refusal;
     }
@@ -62,7 +62,6 @@ fn misplaced(text: &str) -> Option<Diagnostic> {
     None
 }
 
-/// Returns true if a line begins with a key and a colon.
 fn is_key(line: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     line.split_once(':').is_some_and(|(key, value)| {
@@ -72,7 +71,6 @@ fn is_key(line: &str) -> bool {
     })
 }
 
-/// Returns true if a line is a key that every agent has.
 fn is_own_key(line: &str) -> bool {
     is_key(line) && (line.starts_with("name:") || line.starts_with("description:"))
 }

@@ -6,32 +6,32 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Agent;
-pub use super::fields::Field;
+use super::AgentFile;
+pub use super::fields::AgentField;
 use super::fields::FieldRow;
 use super::known_keys::misspelt;
 use super::model_scope::ModelScope;
 use crate::config::{LayerScope, Origin};
 use crate::diagnostic::Position;
 use crate::json;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The new value of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    field: Field,
+pub struct FieldChange {
+    field: AgentField,
     value: serde_json::Value,
 }
 
-impl Change {
+impl FieldChange {
     /// Reads a value; nothing if it is of the wrong kind.
-    pub fn read(field: Field, value: &serde_json::Value) -> Option<Self> {
+    pub fn read(field: AgentField, value: &serde_json::Value) -> Option<Self> {
         let value = field.normalised(value)?;
         Some(Self { field, value })
     }
 
     /// Returns the field that changes.
-    pub const fn field(&self) -> Field {
+    pub const fn field(&self) -> AgentField {
         self.field
     }
 
@@ -41,16 +41,16 @@ impl Change {
     }
 
     /// Makes the change to an agent's fields. The agent's text and its switch `disabled` are not among them.
-    pub fn apply(&self, agent: &mut Agent) {
+    pub fn apply(&self, agent: &mut AgentFile) {
         self.field.apply(agent, &self.value);
     }
 }
 
 /// One field of one agent, with the place that sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set {
+pub struct FieldOverride {
     /// The new value of the field.
-    pub change: Change,
+    pub change: FieldChange,
     /// The place in the file.
     pub origin: Origin,
 }
@@ -63,7 +63,7 @@ pub struct AgentOverride {
     /// The place in the file.
     pub origin: Origin,
     /// The fields that it sets.
-    pub fields: Vec<Set>,
+    pub fields: Vec<FieldOverride>,
 }
 
 /// All overrides of agents in one file.
@@ -78,14 +78,14 @@ pub struct Overrides {
     /// The switch that turns off the agents that come with Grove, and its place.
     pub disable_builtins: Option<(bool, Origin)>,
     /// The model and thinking of agents that do not set them themselves.
-    pub usual: UsualModel,
+    pub default_model: DefaultModel,
     /// The models that agents may use.
     pub model_scope: Option<ModelScope>,
 }
 
 /// The model and the level of thinking of agents that do not set them themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UsualModel {
+pub struct DefaultModel {
     /// The name of the model.
     pub model: Option<String>,
     /// The level of thinking.
@@ -100,7 +100,7 @@ impl Overrides {
             file: file.to_path_buf(),
             agents: Vec::new(),
             disable_builtins: None,
-            usual: UsualModel::default(),
+            default_model: DefaultModel::default(),
             model_scope: None,
         }
     }
@@ -109,23 +109,23 @@ impl Overrides {
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
             && self.disable_builtins.is_none()
-            && self.usual == UsualModel::default()
+            && self.default_model == DefaultModel::default()
             && self.model_scope.is_none()
     }
 }
 
 /// The spelling of fields in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum FieldSpelling {
     /// As in frontmatter and in pi's settings: `fallbackModels`.
     Settings,
     /// As in Grove's configuration: `fallback_models`.
     Config,
 }
 
-impl Spelling {
-    fn field(self, word: &str) -> Option<Field> {
-        Field::all().find(|field| match self {
+impl FieldSpelling {
+    fn field(self, word: &str) -> Option<AgentField> {
+        AgentField::all().find(|field| match self {
             Self::Settings => field.as_str() == word,
             Self::Config => field.config_key() == word,
         })
@@ -134,14 +134,14 @@ impl Spelling {
 
 /// The fault of one field of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum OverrideFault {
     /// No field has this name.
     Unknown,
     /// The value is not of the kind that this field takes.
-    Kind(Field),
+    Kind(AgentField),
 }
 
-impl Fault {
+impl OverrideFault {
     /// Returns true if a key that settings cannot have is, or is nearly written as, a key that restricts an agent.
     pub fn loses_restriction(key: &str) -> bool {
         let row = FieldRow::of_file(misspelt(key).unwrap_or(key));
@@ -149,7 +149,7 @@ impl Fault {
     }
 
     /// Returns in words how a value of the wrong kind is treated.
-    pub fn outcome(field: Field) -> &'static str {
+    pub fn outcome(field: AgentField) -> &'static str {
         match field.strictest_setting() {
             Some(_) => "the strictest reading is used",
             None => "it was not used",
@@ -159,28 +159,28 @@ impl Fault {
 
 /// Reads the fields of one agent's override; `wrong` gets each faulty entry.
 pub fn read_fields(
-    entries: &[Entry],
-    spelling: Spelling,
+    entries: &[YamlEntry],
+    spelling: FieldSpelling,
     file: &Path,
-    mut wrong: impl FnMut(&Entry, Fault),
-) -> Vec<Set> {
+    mut wrong: impl FnMut(&YamlEntry, OverrideFault),
+) -> Vec<FieldOverride> {
     let mut fields = Vec::new();
     for entry in entries {
         let Some(field) = spelling.field(&entry.key) else {
-            wrong(entry, Fault::Unknown);
+            wrong(entry, OverrideFault::Unknown);
             continue;
         };
-        let change = Change::read(field, &json::value_of(&entry.value));
+        let change = FieldChange::read(field, &json::value_of(&entry.value));
         if change.is_none() {
-            wrong(entry, Fault::Kind(field));
+            wrong(entry, OverrideFault::Kind(field));
         }
         // A restriction must not be lost because its value cannot be read.
         let strictest = || {
             let value = field.strictest_setting()?;
-            Some(Change { field, value })
+            Some(FieldChange { field, value })
         };
         if let Some(change) = change.or_else(strictest) {
-            fields.push(Set {
+            fields.push(FieldOverride {
                 change,
                 origin: origin(file, entry.position),
             });
@@ -196,9 +196,9 @@ pub(super) fn origin(file: &Path, position: Position) -> Origin {
     }
 }
 
-pub(super) fn switch(node: &Node) -> Option<bool> {
+pub(super) fn switch(node: &YamlNode) -> Option<bool> {
     match &node.value {
-        Value::Text(scalar) if scalar.plain => scalar.text.parse().ok(),
+        YamlValue::Text(scalar) if scalar.plain => scalar.text.parse().ok(),
         _ => None,
     }
 }
@@ -209,11 +209,14 @@ mod tests {
 
     #[test]
     fn every_field_has_one_name_in_each_file() {
-        let in_config = |field: &Field| field.config_key() == "max_execution_time_ms";
-        assert_eq!(Field::all().filter(in_config).count(), 1);
-        for field in Field::all() {
-            assert_eq!(Spelling::Settings.field(field.as_str()), Some(field));
-            assert_eq!(Spelling::Config.field(&field.config_key()), Some(field));
+        let in_config = |field: &AgentField| field.config_key() == "max_execution_time_ms";
+        assert_eq!(AgentField::all().filter(in_config).count(), 1);
+        for field in AgentField::all() {
+            assert_eq!(FieldSpelling::Settings.field(field.as_str()), Some(field));
+            assert_eq!(
+                FieldSpelling::Config.field(&field.config_key()),
+                Some(field)
+            );
         }
     }
 }

@@ -4,16 +4,16 @@
 //! rest as it is. Law: a printed agent is read back as the same agent.
 
 use super::fields::FieldRow;
-use super::{Agent, split_items};
+use super::{AgentFile, split_items};
 use crate::diagnostic::Position;
 use crate::skill::print::map;
-use crate::yaml::{Entry, Node, Value, key};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue, key};
 
 /// The position of made entries, which are in no file.
 const NOWHERE: Position = Position::new(1, 1);
 
 /// A file of these keys and this body; `mark` is a comment above the keys.
-pub fn markdown(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
+pub fn markdown(entries: &[YamlEntry], mark: Option<&str>, body: &str) -> String {
     let mut out = String::from("---\n");
     if let Some(mark) = mark {
         out.push_str(mark);
@@ -29,24 +29,27 @@ pub fn markdown(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
 }
 
 /// A key with a text value.
-pub fn text(name: &str, value: &str) -> Entry {
-    entry(name, Node::text(value, NOWHERE))
+pub fn text(name: &str, value: &str) -> YamlEntry {
+    entry(name, YamlNode::text(value, NOWHERE))
 }
 
 /// A key with a word that is not text: a number, `true` or `false`.
-pub fn word(name: &str, value: &impl ToString) -> Entry {
-    entry(name, Node::plain(value.to_string(), NOWHERE))
+pub fn word(name: &str, value: &impl ToString) -> YamlEntry {
+    entry(name, YamlNode::plain(value.to_string(), NOWHERE))
 }
 
 /// A key with a list as its value.
-pub fn list(name: &str, items: &[String]) -> Entry {
-    let items = items.iter().map(|item| Node::text(item, NOWHERE)).collect();
-    entry(name, Node::new(Value::List(items), NOWHERE))
+pub fn list(name: &str, items: &[String]) -> YamlEntry {
+    let items = items
+        .iter()
+        .map(|item| YamlNode::text(item, NOWHERE))
+        .collect();
+    entry(name, YamlNode::new(YamlValue::List(items), NOWHERE))
 }
 
 /// A key with a list as one text with commas, for hosts that read no other form; a list where the text would be read
 /// back as other items.
-pub fn commas(name: &str, items: &[String]) -> Entry {
+pub fn commas(name: &str, items: &[String]) -> YamlEntry {
     let joined = items.join(", ");
     if items.is_empty() || split_items(&joined) != items {
         return list(name, items);
@@ -55,13 +58,16 @@ pub fn commas(name: &str, items: &[String]) -> Entry {
 }
 
 /// A key with switches by name.
-pub fn switches(name: &str, items: &[(String, bool)]) -> Entry {
+pub fn switches(name: &str, items: &[(String, bool)]) -> YamlEntry {
     let entries = items.iter().map(|(name, is_on)| word(name, is_on));
-    entry(name, Node::new(Value::Map(entries.collect()), NOWHERE))
+    entry(
+        name,
+        YamlNode::new(YamlValue::Map(entries.collect()), NOWHERE),
+    )
 }
 
-fn entry(name: &str, value: Node) -> Entry {
-    Entry {
+fn entry(name: &str, value: YamlNode) -> YamlEntry {
+    YamlEntry {
         key: key(name),
         position: NOWHERE,
         value,
@@ -69,7 +75,7 @@ fn entry(name: &str, value: Node) -> Entry {
 }
 
 /// The keys of an agent that have a value, in the order in which they are written.
-pub fn entries(agent: &Agent) -> Vec<Entry> {
+pub fn entries(agent: &AgentFile) -> Vec<YamlEntry> {
     let written = FieldRow::in_files().filter_map(|row| {
         let value = row.written(agent)?;
         Some(match strings(&value) {
@@ -80,23 +86,24 @@ pub fn entries(agent: &Agent) -> Vec<Entry> {
     written.chain(agent.unknown.iter().cloned()).collect()
 }
 
-/// The items of a list of texts.
 fn strings(value: &serde_json::Value) -> Option<Vec<String>> {
     let items = value.as_array()?.iter();
     items.map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-fn node(value: &serde_json::Value) -> Node {
+fn node(value: &serde_json::Value) -> YamlNode {
     use serde_json::Value as Json;
     match value {
-        Json::String(text) => Node::text(text, NOWHERE),
-        Json::Array(items) => Node::new(Value::List(items.iter().map(node).collect()), NOWHERE),
+        Json::String(text) => YamlNode::text(text, NOWHERE),
+        Json::Array(items) => {
+            YamlNode::new(YamlValue::List(items.iter().map(node).collect()), NOWHERE)
+        }
         Json::Object(members) => {
             let entries = members.iter();
             let entries = entries.map(|(key, value)| entry(key, node(value)));
-            Node::new(Value::Map(entries.collect()), NOWHERE)
+            YamlNode::new(YamlValue::Map(entries.collect()), NOWHERE)
         }
-        word => Node::plain(word.to_string(), NOWHERE),
+        word => YamlNode::plain(word.to_string(), NOWHERE),
     }
 }
 
@@ -141,8 +148,8 @@ mod tests {
                 Just(OutputFile::None),
                 Just(OutputFile::File("report: x.md".to_owned())),
             ]),
-        ) -> Agent {
-            Agent {
+        ) -> AgentFile {
+            AgentFile {
                 name: Some("reviewer".to_owned()),
                 package: Some("code-analysis".to_owned()),
                 description,
@@ -158,7 +165,7 @@ mod tests {
                 max_subagent_depth: depth,
                 completion_guard: guard,
                 output,
-                ..Agent::default()
+                ..AgentFile::default()
             }
         }
     }

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use super::model_scope::ModelScope;
-use super::overrides::{AgentOverride, Fault, Overrides, Spelling, origin, read_fields, switch};
+use super::overrides::{
+    AgentOverride, FieldSpelling, OverrideFault, Overrides, origin, read_fields, switch,
+};
 use crate::codes::Code;
 use crate::config::LayerScope;
 use crate::diagnostic::Diagnostic;
 use crate::json;
 use crate::text::one_line;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{YamlEntry, YamlNode};
 
 /// Reads the settings of agents under `subagents`: overrides, `disableBuiltins`, the model scope and the usual model.
 ///
@@ -33,9 +35,9 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Overrides, Vec<Diag
     (overrides, diagnostics)
 }
 
-fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<Diagnostic>) {
+fn read_settings(root: &YamlNode, overrides: &mut Overrides, diagnostics: &mut Vec<Diagnostic>) {
     let file = overrides.file.clone();
-    let wrong = |path: &str, node: &Node, wanted: &str| {
+    let wrong = |path: &str, node: &YamlNode, wanted: &str| {
         let message = format!("`{path}` must be {wanted}; it was not used");
         Diagnostic::new(Code::OverrideValue, message).at(node.position)
     };
@@ -58,7 +60,7 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
             None => diagnostics.push(wrong("subagents.disableBuiltins", node, "true or false")),
         }
     }
-    let lost = |path: &str, node: &Node, wanted: &str| {
+    let lost = |path: &str, node: &YamlNode, wanted: &str| {
         let message = format!("`{path}` must be {wanted}; no run is started until it is");
         Diagnostic::new(Code::SettingsRestriction, message).at(node.position)
     };
@@ -67,11 +69,11 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
             Ok(scope) => overrides.model_scope = Some(scope),
             Err(wrong) => {
                 let path = format!("subagents.modelScope{}", wrong.path);
-                diagnostics.push(lost(&path, node, wrong.wanted));
+                diagnostics.push(lost(&path, node, wrong.expected));
             }
         }
     }
-    let usual = &mut overrides.usual;
+    let usual = &mut overrides.default_model;
     for (key, value) in [
         ("defaultModel", &mut usual.model),
         ("defaultThinking", &mut usual.thinking),
@@ -98,32 +100,34 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
             diagnostics.push(finding.with_names(vec![entry.key.to_string()]));
             continue;
         };
-        let told = |member: &Entry, fault: Fault| {
+        let told = |member: &YamlEntry, fault: OverrideFault| {
             let key = one_line(&member.key);
             let finding = match fault {
-                Fault::Unknown if Fault::loses_restriction(&key) => Diagnostic::new(
-                    Code::SettingsRestriction,
-                    format!(
-                        "agent `{name}`: `{path}.{key}` is unknown and may be meant to restrict it"
-                    ),
-                ),
-                Fault::Unknown => Diagnostic::new(
+                OverrideFault::Unknown if OverrideFault::loses_restriction(&key) => {
+                    Diagnostic::new(
+                        Code::SettingsRestriction,
+                        format!(
+                            "agent `{name}`: `{path}.{key}` is unknown and may be meant to restrict it"
+                        ),
+                    )
+                }
+                OverrideFault::Unknown => Diagnostic::new(
                     Code::OverrideUnknownField,
                     format!("agent `{name}`: `{path}.{key}` is not a field that can be overridden"),
                 ),
-                Fault::Kind(field) => Diagnostic::new(
+                OverrideFault::Kind(field) => Diagnostic::new(
                     Code::OverrideValue,
                     format!(
                         "agent `{name}`: `{path}.{key}` must be {}; {}",
-                        field.wanted(),
-                        Fault::outcome(field)
+                        field.override_takes(),
+                        OverrideFault::outcome(field)
                     ),
                 ),
             };
             let finding = finding.with_names(vec![entry.key.to_string()]);
             diagnostics.push(finding.at(member.position));
         };
-        let fields = read_fields(members, Spelling::Settings, &file, told);
+        let fields = read_fields(members, FieldSpelling::Settings, &file, told);
         overrides.agents.push(AgentOverride {
             agent: entry.key.to_string(),
             origin: origin(&file, entry.position),
@@ -135,8 +139,8 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Agent;
-    use crate::agent::overrides::Field;
+    use crate::agent::AgentFile;
+    use crate::agent::overrides::AgentField;
     use crate::config::Origin;
 
     fn read(text: &str) -> (Overrides, Vec<(&'static str, u32, String)>) {
@@ -205,31 +209,31 @@ mod tests {
         let (overrides, _) = read(
             r#"{"subagents": {"agentOverrides": {"x": {"tools": [], "model": false, "completionGuard": true, "disabled": true}}}}"#,
         );
-        let mut agent = Agent {
+        let mut agent = AgentFile {
             model: Some("m".to_owned()),
-            ..Agent::default()
+            ..AgentFile::default()
         };
         for set in &overrides.agents[0].fields {
             set.change.apply(&mut agent);
         }
-        let expected = Agent {
+        let expected = AgentFile {
             tools: Some(Vec::new()),
             completion_guard: Some(true),
-            ..Agent::default()
+            ..AgentFile::default()
         };
         assert_eq!(agent, expected);
     }
 
     #[test]
     fn a_wrong_kind_names_agent_and_field_and_costs_that_field_alone() {
-        for field in Field::all() {
+        for field in AgentField::all() {
             for value in ["3.5", "null", "{}", "[1]", "0", "\"\\u0000x\"", "true"] {
                 let (key, text) = (
                     field.as_str(),
                     format!(
                         "{{\"subagents\": {{\"agentOverrides\": {{\n\"x\": {{\n\"{}\": {value},\n\"{}\": true}},\n\"y\": {{\"disabled\": true}}}}}}}}",
                         field.as_str(),
-                        if field.as_str() == Field::DISABLED {
+                        if field.as_str() == AgentField::DISABLED {
                             "inheritSkills"
                         } else {
                             "disabled"
@@ -238,8 +242,8 @@ mod tests {
                 );
                 let (overrides, said) = read(&text);
                 let others = changes(&overrides);
-                let is_switch = field.wanted() == "true or false";
-                let is_text = field.wanted().starts_with("text");
+                let is_switch = field.override_takes() == "true or false";
+                let is_text = field.override_takes().starts_with("text");
                 if (is_switch && value == "true") || (is_text && value.starts_with('"')) {
                     assert_eq!((said.len(), others.len()), (0, 3), "{key}: {value}");
                     continue;
@@ -250,7 +254,7 @@ mod tests {
                 let kept: Vec<&String> = kept.map(|(_, value)| value).take(1).collect();
                 let expected = strictest.as_ref().map(ToString::to_string);
                 let expected: Vec<&String> = expected.iter().collect();
-                if key != Field::DISABLED {
+                if key != AgentField::DISABLED {
                     assert_eq!(kept, expected, "{key}: {value}");
                 }
                 let n_others = 2 + usize::from(strictest.is_some());
@@ -312,8 +316,8 @@ mod tests {
             "{\"subagents\": {\"defaultModel\": \" a/b \", \"defaultThinking\": \"low\", \"modelScope\": {\"enforce\": true, \"allow\": [\"a/*\"]}}}",
         );
         assert_eq!(said, []);
-        assert_eq!(overrides.usual.model.as_deref(), Some("a/b"));
-        assert_eq!(overrides.usual.thinking.as_deref(), Some("low"));
+        assert_eq!(overrides.default_model.model.as_deref(), Some("a/b"));
+        assert_eq!(overrides.default_model.thinking.as_deref(), Some("low"));
         assert!(overrides.model_scope.is_some() && !overrides.is_empty());
     }
 

@@ -6,9 +6,9 @@ use super::edit::{self, EditRefusal, FieldValue};
 use super::*;
 use crate::acceptance::{Acceptance, AcceptanceLevel};
 use crate::budgets::{ToolBudget, TurnBudget};
-use crate::engine::Engine;
+use crate::engine::EngineName;
 
-fn read(text: &str) -> Agent {
+fn read(text: &str) -> AgentFile {
     let parsed = parse(text);
     assert_eq!(parsed.diagnostics, [], "{text}");
     parsed.agent
@@ -146,7 +146,7 @@ fn every_other_key_is_read() {
          turnBudget: {maxTurns: 3}\ntoolBudget: 9\nacceptance: checked\nacceptanceRole: reviewer\nasync: true\n\
          aliases: a, b\nengine: acp:my agent\nfallbackAfterWrites: yes\ntoolTimeoutMs: 8",
     ));
-    let expected = Agent {
+    let expected = AgentFile {
         name: Some("x".into()),
         description: Some("d".into()),
         fallback_models: vec!["m1".into(), "m2".into()],
@@ -175,10 +175,10 @@ fn every_other_key_is_read() {
         acceptance_role: Some("reviewer".into()),
         background: Some(true),
         aliases: vec!["a".into(), "b".into()],
-        engine: Some(Engine::Acp("my agent".into())),
+        engine: Some(EngineName::Acp("my agent".into())),
         fallback_after_writes: true,
         tool_timeout_ms: Some(8),
-        ..Agent::default()
+        ..AgentFile::default()
     };
     assert_eq!(agent, expected);
 }

@@ -1,6 +1,6 @@
 //! The levels of thinking that an agent may have in a run.
 
-use super::Agent;
+use super::AgentFile;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::text::one_line;
@@ -10,7 +10,7 @@ pub const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh
 
 /// The finding about a level that Grove does not know; a run goes on without thinking. The word is kept, since another
 /// host may know it.
-pub fn unknown_level(agent: &Agent) -> Option<Diagnostic> {
+pub fn unknown_level(agent: &AgentFile) -> Option<Diagnostic> {
     let word = agent.thinking.as_deref()?;
     if LEVELS.contains(&word) {
         return None;

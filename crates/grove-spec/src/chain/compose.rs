@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::step_edit::{self, Kept};
-use super::{Chain, Format, Parsed, parse, print};
+use super::step_edit::{self, UnchangedSteps};
+use super::{ChainFile, ChainFormat, ParsedChain, parse, print};
 
 /// A chain from its name and its steps as JSON. The error is the first fault in them.
 pub fn create(
@@ -13,37 +13,37 @@ pub fn create(
     package: Option<&str>,
     description: &str,
     steps: &Value,
-) -> Result<(Format, String), String> {
+) -> Result<(ChainFormat, String), String> {
     let mut file = json!({ "name": name, "description": description, "chain": steps });
     if let (Some(package), Some(file)) = (package, file.as_object_mut()) {
         file.insert("package".to_owned(), package.into());
     }
-    let chain = sound(parse(&file.to_string(), Format::Json))?;
+    let chain = runnable(parse(&file.to_string(), ChainFormat::Json))?;
     Ok(match print::markdown(&chain) {
-        Ok(text) => (Format::Markdown, text),
-        Err(print::NotInMarkdown) => (Format::Json, print::json(&chain)),
+        Ok(text) => (ChainFormat::Markdown, text),
+        Err(print::NotInMarkdown) => (ChainFormat::Json, print::json(&chain)),
     })
 }
 
 /// The file with other steps; the same text if it has these already. The error is the first fault in them.
-pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, String> {
+pub fn with_steps(text: &str, format: ChainFormat, steps: &Value) -> Result<String, String> {
     let old =
-        sound(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
+        runnable(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
     let file = json!({ "name": "x", "description": "x", "chain": steps });
-    let new = sound(parse(&file.to_string(), Format::Json))?.steps;
+    let new = runnable(parse(&file.to_string(), ChainFormat::Json))?.steps;
     if new == old.steps {
         return Ok(text.to_owned());
     }
-    let kept = Kept::of(&old.steps, &new);
-    let wanted = Chain { steps: new, ..old };
-    if format == Format::Markdown && print::markdown(&wanted).is_err() {
+    let kept = UnchangedSteps::of(&old.steps, &new);
+    let wanted = ChainFile { steps: new, ..old };
+    if format == ChainFormat::Markdown && print::markdown(&wanted).is_err() {
         return Err("these steps can only be written in a `.chain.json`".to_owned());
     }
     // The kept parts can have another meaning beside new text; then all steps are written anew.
-    for kept in [kept, Kept::default()] {
+    for kept in [kept, UnchangedSteps::default()] {
         let changed = match format {
-            Format::Markdown => step_edit::markdown(text, &wanted.steps, kept),
-            Format::Json => step_edit::json(text, steps, kept),
+            ChainFormat::Markdown => step_edit::markdown(text, &wanted.steps, kept),
+            ChainFormat::Json => step_edit::json(text, steps, kept),
         };
         if let Some(changed) = changed.filter(|it| parse(it, format).chain == wanted) {
             return Ok(changed);
@@ -53,7 +53,7 @@ pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, S
 }
 
 /// Returns a chain that can be run as it is written, or the first error.
-fn sound(parsed: Parsed) -> Result<Chain, String> {
+fn runnable(parsed: ParsedChain) -> Result<ChainFile, String> {
     match parsed.diagnostics.iter().find(|finding| finding.is_error()) {
         Some(finding) => Err(finding.message.clone()),
         None => Ok(parsed.chain),
@@ -71,7 +71,7 @@ mod tests {
             {"agent": "worker", "skills": ["x", "y"], "progress": true},
         ]);
         let (format, text) = create("flow", Some("p"), "Does: it", &steps).unwrap();
-        assert_eq!(format, Format::Markdown);
+        assert_eq!(format, ChainFormat::Markdown);
         let read = parse(&text, format);
         assert!(read.is_valid(), "{text}\n{:?}", read.diagnostics);
         assert_eq!(read.chain.steps.len(), 2);
@@ -79,7 +79,7 @@ mod tests {
         let group =
             json!([{"parallel": [{"agent": "a", "task": "t"}, {"agent": "b", "task": "t"}]}]);
         let (format, text) = create("flow", None, "d", &group).unwrap();
-        assert_eq!(format, Format::Json);
+        assert_eq!(format, ChainFormat::Json);
         assert!(parse(&text, format).is_valid());
     }
 
@@ -99,24 +99,24 @@ mod tests {
     fn other_steps_leave_the_rest_as_it_is() {
         let steps = json!([{"agent": "b", "task": "New."}]);
         let markdown = "---\r\n# mine\r\nname: 'x'\r\ndescription: d # so\r\n---\r\n\r\nFor people.\r\n\r\n## a\r\n\r\nOld.\r\n";
-        let changed = with_steps(markdown, Format::Markdown, &steps).unwrap();
+        let changed = with_steps(markdown, ChainFormat::Markdown, &steps).unwrap();
         assert!(changed.starts_with(
             "---\r\n# mine\r\nname: 'x'\r\ndescription: d # so\r\n---\r\n\r\nFor people.\r\n"
         ));
-        let read = parse(&changed, Format::Markdown);
+        let read = parse(&changed, ChainFormat::Markdown);
         assert_eq!(read.chain.steps[0].tasks()[0].agent, "b");
         assert!(!changed.contains("Old."));
-        let same = with_steps(&changed, Format::Markdown, &steps);
+        let same = with_steps(&changed, ChainFormat::Markdown, &steps);
         assert_eq!(same.as_deref(), Ok(changed.as_str()));
 
         let text = "{\n  \"name\": \"x\",   \"description\": \"d\",\n  \"chain\": [ {\"agent\":\"a\"} ],\n  \"mine\": 1.0\n}\n";
-        let changed = with_steps(text, Format::Json, &steps).unwrap();
+        let changed = with_steps(text, ChainFormat::Json, &steps).unwrap();
         assert!(
             changed
                 .starts_with("{\n  \"name\": \"x\",   \"description\": \"d\",\n  \"chain\": [\n")
         );
         assert!(changed.ends_with("],\n  \"mine\": 1.0\n}\n"), "{changed}");
         let group = json!([{"parallel": [{"agent": "a", "task": "t"}]}]);
-        assert!(with_steps(markdown, Format::Markdown, &group).is_err());
+        assert!(with_steps(markdown, ChainFormat::Markdown, &group).is_err());
     }
 }

@@ -4,26 +4,26 @@
 //! result is read again, and an edit that would change anything else is refused.
 
 use crate::agent::edit::{self as lines, EditRefusal, FieldValue};
-use crate::json::{self, Member};
+use crate::json::{self, JsonMember};
 
-use super::{Chain, Format, is_head_key, parse};
+use super::{ChainFile, ChainFormat, is_head_key, parse};
 
 /// The file with one of the three keys set; the same text if it is set so already.
-pub fn set(text: &str, format: Format, key: &str, value: &str) -> Result<String, EditRefusal> {
+pub fn set(text: &str, format: ChainFormat, key: &str, value: &str) -> Result<String, EditRefusal> {
     require_key(key)?;
     let changed = match format {
-        Format::Markdown => lines::set(text, key, &FieldValue::text(value))?,
-        Format::Json => set_member(text, key, value)?,
+        ChainFormat::Markdown => lines::set(text, key, &FieldValue::text(value))?,
+        ChainFormat::Json => set_member(text, key, value)?,
     };
     checked(text, changed, format, key)
 }
 
 /// The file without one of the three keys; the same text if the key is not there.
-pub fn remove(text: &str, format: Format, key: &str) -> Result<String, EditRefusal> {
+pub fn remove(text: &str, format: ChainFormat, key: &str) -> Result<String, EditRefusal> {
     require_key(key)?;
     let changed = match format {
-        Format::Markdown => lines::remove(text, key)?,
-        Format::Json => remove_member(text, key)?,
+        ChainFormat::Markdown => lines::remove(text, key)?,
+        ChainFormat::Json => remove_member(text, key)?,
     };
     checked(text, changed, format, key)
 }
@@ -33,9 +33,14 @@ fn require_key(key: &str) -> Result<(), EditRefusal> {
 }
 
 /// Returns the changed text, if only the key has another meaning.
-fn checked(text: &str, changed: String, format: Format, key: &str) -> Result<String, EditRefusal> {
+fn checked(
+    text: &str,
+    changed: String,
+    format: ChainFormat,
+    key: &str,
+) -> Result<String, EditRefusal> {
     let without_key = |text: &str| {
-        let mut chain: Chain = parse(text, format).chain;
+        let mut chain: ChainFile = parse(text, format).chain;
         match key {
             "name" => chain.name = None,
             "package" => chain.package = None,
@@ -50,7 +55,7 @@ fn checked(text: &str, changed: String, format: Format, key: &str) -> Result<Str
     }
 }
 
-fn members(text: &str, key: &str) -> Result<(Vec<Member>, Option<usize>), EditRefusal> {
+fn members(text: &str, key: &str) -> Result<(Vec<JsonMember>, Option<usize>), EditRefusal> {
     let document = json::parse(text).map_err(|_| EditRefusal::Unreadable)?;
     if document.node.as_map().is_none() {
         return Err(EditRefusal::Unreadable);
@@ -113,25 +118,31 @@ mod tests {
 
     #[test]
     fn one_member_changes_and_no_other_byte() {
-        let changed = set(JSON, Format::Json, "description", "e \"f\"").unwrap();
+        let changed = set(JSON, ChainFormat::Json, "description", "e \"f\"").unwrap();
         assert_eq!(changed, JSON.replace("\"d\"", "\"e \\\"f\\\"\""));
-        assert_eq!(set(JSON, Format::Json, "name", "x").as_deref(), Ok(JSON));
-        let added = set(JSON, Format::Json, "package", "p").unwrap();
+        assert_eq!(
+            set(JSON, ChainFormat::Json, "name", "x").as_deref(),
+            Ok(JSON)
+        );
+        let added = set(JSON, ChainFormat::Json, "package", "p").unwrap();
         let expected = JSON.replace("\"x\",", "\"x\",\n  \"package\": \"p\",");
         assert_eq!(added, expected);
-        assert_eq!(remove(&added, Format::Json, "package").as_deref(), Ok(JSON));
-        let first = remove(JSON, Format::Json, "name").unwrap();
+        assert_eq!(
+            remove(&added, ChainFormat::Json, "package").as_deref(),
+            Ok(JSON)
+        );
+        let first = remove(JSON, ChainFormat::Json, "name").unwrap();
         assert_eq!(first, JSON.replace("\"name\": \"x\",\n  ", ""));
     }
 
     #[test]
     fn a_markdown_chain_is_changed_as_an_agent_file_is() {
         let text = "---\r\nname: x # why\r\ndescription: d\r\n---\r\n\r\n## a\r\n\r\nDo it\r\n";
-        let changed = set(text, Format::Markdown, "name", "y").unwrap();
+        let changed = set(text, ChainFormat::Markdown, "name", "y").unwrap();
         assert_eq!(changed, text.replace("name: x", "name: y"));
-        let added = set(text, Format::Markdown, "package", "p").unwrap();
+        let added = set(text, ChainFormat::Markdown, "package", "p").unwrap();
         assert_eq!(
-            remove(&added, Format::Markdown, "package").as_deref(),
+            remove(&added, ChainFormat::Markdown, "package").as_deref(),
             Ok(text)
         );
     }
@@ -139,16 +150,21 @@ mod tests {
     #[test]
     fn what_cannot_be_changed_alone_is_refused() {
         for (text, format, key, refusal) in [
-            (JSON, Format::Json, "chain", EditRefusal::Key),
-            ("{", Format::Json, "name", EditRefusal::Unreadable),
-            ("[]", Format::Json, "name", EditRefusal::Unreadable),
+            (JSON, ChainFormat::Json, "chain", EditRefusal::Key),
+            ("{", ChainFormat::Json, "name", EditRefusal::Unreadable),
+            ("[]", ChainFormat::Json, "name", EditRefusal::Unreadable),
             (
                 "{\"name\": 1, \"name\": 2}",
-                Format::Json,
+                ChainFormat::Json,
                 "name",
                 EditRefusal::Entangled,
             ),
-            ("text", Format::Markdown, "name", EditRefusal::NoFrontmatter),
+            (
+                "text",
+                ChainFormat::Markdown,
+                "name",
+                EditRefusal::NoFrontmatter,
+            ),
         ] {
             assert_eq!(set(text, format, key, "v"), Err(refusal), "{text}");
         }

@@ -1,35 +1,35 @@
 //! `.chain.json`: an object with `name`, `description`, perhaps `package`, and a list of steps.
 
 use super::step_fields::StepReader;
-use super::{Chain, Format, MAX_STEPS, Parsed, is_head_key, read_head};
+use super::{ChainFile, ChainFormat, MAX_STEPS, ParsedChain, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::json;
 use crate::text::one_line;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The keys for the list of steps; the second is used by the tool that makes chains.
 pub(super) const STEPS: [&str; 2] = ["chain", "steps"];
 
-pub(super) fn read(text: &str) -> Parsed {
+pub(super) fn read(text: &str) -> ParsedChain {
     let document = match json::parse(text) {
         Ok(document) => document,
         Err(fault) => {
             let finding = Diagnostic::new(Code::JsonSyntax, fault.message);
-            return Parsed::refused(finding.at(fault.position));
+            return ParsedChain::refused(finding.at(fault.position));
         }
     };
     let Some(entries) = document.node.as_map() else {
         let message = "a chain is an object with `name`, `description` and `chain`";
         let finding = Diagnostic::new(Code::ChainIncomplete, message);
-        return Parsed::refused(finding.at(document.node.position));
+        return ParsedChain::refused(finding.at(document.node.position));
     };
     let mut diagnostics = Vec::new();
     for (key, position) in &document.duplicates {
         let message = format!("`{}` appears twice", one_line(key));
         diagnostics.push(Diagnostic::new(Code::DuplicateKey, message).at(*position));
     }
-    let mut chain = Chain::default();
+    let mut chain = ChainFile::default();
     let heads = entries.iter().filter(|entry| is_head_key(&entry.key));
     read_head(heads.cloned().collect(), &mut chain, &mut diagnostics);
     let steps = steps_of(entries, &mut diagnostics);
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Parsed {
         }
     }
     let mut reader = StepReader {
-        format: Format::Json,
+        format: ChainFormat::Json,
         diagnostics: &mut diagnostics,
     };
     for step in steps.iter().take(MAX_STEPS) {
@@ -56,10 +56,10 @@ pub(super) fn read(text: &str) -> Parsed {
         let message = format!("{} steps, more than {MAX_STEPS}", steps.len());
         reader.report(Code::ChainLimit, beyond.position, message);
     }
-    Parsed { chain, diagnostics }
+    ParsedChain { chain, diagnostics }
 }
 
-fn steps_of<'a>(entries: &'a [Entry], diagnostics: &mut Vec<Diagnostic>) -> &'a [Node] {
+fn steps_of<'a>(entries: &'a [YamlEntry], diagnostics: &mut Vec<Diagnostic>) -> &'a [YamlNode] {
     let mut lists = STEPS
         .iter()
         .filter_map(|key| entries.iter().find(|entry| entry.key == *key));
@@ -73,7 +73,7 @@ fn steps_of<'a>(entries: &'a [Entry], diagnostics: &mut Vec<Diagnostic>) -> &'a 
         let finding = Diagnostic::new(Code::ChainIncomplete, message);
         diagnostics.push(finding.at(other.position));
     }
-    let Value::List(steps) = &entry.value.value else {
+    let YamlValue::List(steps) = &entry.value.value else {
         let message = format!("`{}` is not a list of steps", entry.key);
         let finding = Diagnostic::new(Code::ChainIncomplete, message);
         diagnostics.push(finding.at(entry.value.position));

@@ -4,8 +4,8 @@
 //! does not swallow the steps after it.
 
 use super::json_file::STEPS;
-use super::step_fields::{Role, StepReader};
-use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
+use super::step_fields::{StepReader, TaskRole};
+use super::{ChainFile, ChainFormat, ChainStep, MAX_STEPS, ParsedChain, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::fence;
@@ -13,7 +13,7 @@ use crate::frontmatter;
 use crate::json;
 use crate::skill::body;
 use crate::text::without_controls;
-use crate::yaml::{self, Entry, Node};
+use crate::yaml::{self, YamlEntry, YamlNode};
 
 /// The keys that a step may have here, as they are written; any case is accepted.
 pub(super) const KEYS: [&str; 13] = [
@@ -35,20 +35,20 @@ pub(super) const KEYS: [&str; 13] = [
 /// Keys that are expressed in another way here, or only in a `.chain.json`.
 const ELSEWHERE: [&str; 6] = ["agent", "task", "count", "parallel", "expand", "collect"];
 
-pub(super) fn read(text: &str) -> Parsed {
+pub(super) fn read(text: &str) -> ParsedChain {
     let document = match frontmatter::read(text, crate::agent::known_keys::KNOWN) {
         Ok(document) => document,
-        Err(refusal) => return Parsed::refused(refusal),
+        Err(refusal) => return ParsedChain::refused(refusal),
     };
     let mut diagnostics = document.diagnostics;
-    let mut chain = Chain::default();
+    let mut chain = ChainFile::default();
     if let Some(entries) = document.entries {
-        let (heads, others): (Vec<Entry>, Vec<Entry>) = entries
+        let (heads, others): (Vec<YamlEntry>, Vec<YamlEntry>) = entries
             .into_iter()
             .partition(|entry| is_head_key(&entry.key));
         read_head(heads, &mut chain, &mut diagnostics);
         // In a `.chain.json` these hold the steps; here the steps are under headings.
-        let (steps, others): (Vec<Entry>, Vec<Entry>) = others
+        let (steps, others): (Vec<YamlEntry>, Vec<YamlEntry>) = others
             .into_iter()
             .partition(|entry| STEPS.contains(&&*entry.key));
         diagnostics.extend(steps.iter().map(|entry| {
@@ -66,22 +66,21 @@ pub(super) fn read(text: &str) -> Parsed {
     body::check(text, document.body_offset, &mut diagnostics);
     let first_line = body::position_of(text, document.body_offset).line;
     let own = text.get(document.body_offset..).unwrap_or_default();
-    let lines = Lines::of(own, first_line);
+    let lines = BodyLines::of(own, first_line);
     read_steps(&lines, &mut chain, &mut diagnostics);
-    Parsed { chain, diagnostics }
+    ParsedChain { chain, diagnostics }
 }
 
 /// The byte offsets of the steps of a file.
 pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
     let fenced = fence::split(text).ok()?;
-    let lines = Lines::of(fenced.body, 1);
+    let lines = BodyLines::of(fenced.body, 1);
     let headings = (0..lines.all.len()).filter(|at| lines.heading(*at).is_some());
     let starts = headings.filter_map(|at| lines.starts.get(at));
     Some(starts.map(|start| fenced.body_offset + start).collect())
 }
 
-/// The lines of a body with their numbers.
-struct Lines<'a> {
+struct BodyLines<'a> {
     all: Vec<&'a str>,
     /// The byte offset of each line in the body.
     starts: Vec<usize>,
@@ -90,7 +89,7 @@ struct Lines<'a> {
     in_code: Vec<bool>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> BodyLines<'a> {
     fn of(body: &'a str, first: u32) -> Self {
         let (starts, lines): (Vec<usize>, Vec<&str>) = fence::lines(body)
             .map(|(start, line, _)| (start, line))
@@ -160,7 +159,7 @@ fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3 && !indented && !is_code_span).then(|| (mark, length, info.trim()))
 }
 
-fn read_steps(lines: &Lines<'_>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
+fn read_steps(lines: &BodyLines<'_>, chain: &mut ChainFile, diagnostics: &mut Vec<Diagnostic>) {
     let headings: Vec<(usize, &str)> = (0..lines.all.len())
         .filter_map(|at| Some((at, lines.heading(at)?)))
         .collect();
@@ -168,7 +167,7 @@ fn read_steps(lines: &Lines<'_>, chain: &mut Chain, diagnostics: &mut Vec<Diagno
     let intro = without_controls(&lines.text(0, first)).into_owned();
     intro.trim_matches('\n').clone_into(&mut chain.intro);
     let mut reader = StepReader {
-        format: Format::Markdown,
+        format: ChainFormat::Markdown,
         diagnostics,
     };
     if headings.is_empty() {
@@ -194,17 +193,17 @@ fn read_steps(lines: &Lines<'_>, chain: &mut Chain, diagnostics: &mut Vec<Diagno
 }
 
 fn read_step(
-    lines: &Lines<'_>,
+    lines: &BodyLines<'_>,
     heading: usize,
     agent: &str,
     end: usize,
     reader: &mut StepReader<'_>,
-) -> Step {
+) -> ChainStep {
     let position = Position::new(lines.number(heading), 1);
-    let mut entries = vec![Entry {
+    let mut entries = vec![YamlEntry {
         key: yaml::key("agent"),
         position,
-        value: Node::text(agent, position),
+        value: YamlNode::text(agent, position),
     }];
     let start = heading + 1;
     let block = lines.all.get(start..end).unwrap_or_default();
@@ -222,10 +221,10 @@ fn read_step(
             reader.report(Code::ChainStepText, position, message);
             break;
         };
-        let entry = Entry {
+        let entry = YamlEntry {
             key: yaml::key(key),
             position,
-            value: Node::plain(value, position),
+            value: YamlNode::plain(value, position),
         };
         let known = entries.iter().map(|entry| &*entry.key);
         let mut known = known.chain(unknown.iter().map(|(key, _): &(String, _)| key.as_str()));
@@ -247,15 +246,15 @@ fn read_step(
     let task = without_controls(&lines.text(text, end)).into_owned();
     if !task.is_empty() {
         let position = Position::new(lines.number(text), 1);
-        entries.push(Entry {
+        entries.push(YamlEntry {
             key: yaml::key("task"),
             position,
-            value: Node::text(task, position),
+            value: YamlNode::text(task, position),
         });
     }
-    let mut task = reader.task(&entries, position, Role::Step);
+    let mut task = reader.task(&entries, position, TaskRole::Step);
     task.unknown = unknown;
-    Step::One(Box::new(task))
+    ChainStep::One(Box::new(task))
 }
 
 /// Reads a line of a step's settings. A line with an unknown key is a setting only if an empty line ends the settings;

@@ -1,6 +1,6 @@
 //! Chain files: steps for agents, one after another, side by side, or once for each item of a list.
 //!
-//! `.chain.md` has a heading for each step; `.chain.json` can express every chain. Both are read into one [`Chain`] and
+//! `.chain.md` has a heading for each step; `.chain.json` can express every chain. Both are read into one [`ChainFile`] and
 //! held to the same rules. Chains are not run here. A known key with a value of the wrong kind makes a chain invalid,
 //! since it would not run as it is written. Unknown keys are kept and reported.
 
@@ -17,18 +17,18 @@ mod step_fields;
 #[cfg(test)]
 mod tests;
 
-pub use naming::Format;
+pub use naming::ChainFormat;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::acceptance::Acceptance;
 use crate::agent::fields as agent_fields;
-use crate::agent::{Choice, OutputFile, OutputMode};
+use crate::agent::{OutputFile, OutputMode, WordChoice};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
-use crate::yaml::Entry;
+use crate::yaml::YamlEntry;
 
 /// The most steps of one chain that are read.
 pub const MAX_STEPS: usize = 200;
@@ -39,7 +39,7 @@ pub const MAX_ITEMS: u64 = 1_000;
 
 /// The contents of a chain file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Chain {
+pub struct ChainFile {
     /// The name without the package.
     pub name: Option<String>,
     /// The package, normalised; the chain is called `package.name`.
@@ -47,7 +47,7 @@ pub struct Chain {
     /// The purpose of the chain.
     pub description: Option<String>,
     /// The steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChainStep>,
     /// Further keys of the file, as written.
     pub extra: Vec<(String, Value)>,
     /// Text before the first heading of a `.chain.md`, which is for people.
@@ -56,18 +56,18 @@ pub struct Chain {
 
 /// One step of a chain.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum ChainStep {
     /// A step with one task.
-    One(Box<Task>),
+    One(Box<ChainTask>),
     /// Several tasks side by side.
-    Parallel(Box<Group>),
+    Parallel(Box<ParallelTasks>),
     /// The same task for each item of a list that an earlier step returned.
-    FanOut(Box<FanOut>),
+    FanOut(Box<RepeatedTask>),
 }
 
 /// A task for an agent. A setting that is not given is the agent's.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Task {
+pub struct ChainTask {
     /// The name of the agent.
     pub agent: String,
     /// The instructions; `{previous}` and similar references are filled in when the step runs.
@@ -114,24 +114,24 @@ pub struct Task {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskPlaces {
     /// The position of the whole task.
-    pub whole: Place,
+    pub whole: ChainPosition,
     /// The position of `agent`.
-    pub agent: Place,
+    pub agent: ChainPosition,
     /// The position of the task's text.
-    pub text: Place,
+    pub text: ChainPosition,
     /// The position of `label`.
-    pub label: Place,
+    pub label: ChainPosition,
     /// The position of `as`.
-    pub output_name: Place,
+    pub output_name: ChainPosition,
     /// The position of the skills.
-    pub skills: Place,
+    pub skills: ChainPosition,
     /// The position of `model`.
-    pub model: Place,
+    pub model: ChainPosition,
 }
 
 impl TaskPlaces {
     fn at(position: Position) -> Self {
-        let place = Place(position);
+        let place = ChainPosition(position);
         Self {
             whole: place,
             agent: place,
@@ -156,9 +156,9 @@ pub enum OutputSchema {
 
 /// Several tasks that run side by side.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Group {
+pub struct ParallelTasks {
     /// The tasks of the group.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ChainTask>,
     /// The settings for all of them.
     pub settings: GroupSettings,
 }
@@ -185,23 +185,23 @@ pub struct GroupSettings {
     /// Keys that Grove does not know, as written.
     pub unknown: Vec<(String, Value)>,
     /// The position of the step.
-    pub place: Place,
+    pub place: ChainPosition,
 }
 
 /// The same task for each item of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct FanOut {
+pub struct RepeatedTask {
     /// The list that the task is repeated for.
     pub expand: Expand,
     /// The task that is repeated.
-    pub template: Task,
+    pub template: ChainTask,
     /// The treatment of the outputs.
     pub collect: Collect,
     /// The settings for all of the tasks.
     pub settings: GroupSettings,
 }
 
-/// The list of a [`FanOut`].
+/// The list of a [`RepeatedTask`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expand {
     /// The name of an earlier step's output; empty if the items are written here.
@@ -232,19 +232,19 @@ pub enum OnEmpty {
     Fail,
 }
 
-impl Choice for OnEmpty {
+impl WordChoice for OnEmpty {
     const WORDS: &'static [(&'static str, Self)] = &[("skip", Self::Skip), ("fail", Self::Fail)];
     const TAKES: &'static str = "`skip`, `fail`";
     const OVERRIDE_TAKES: &'static str = Self::TAKES;
 }
 
-/// The treatment of the outputs of a [`FanOut`].
+/// The treatment of the outputs of a [`RepeatedTask`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Collect {
     /// `as`: the name of the list of outputs in later steps.
     pub output_name: String,
     /// The position of `as`.
-    pub output_name_place: Place,
+    pub output_name_place: ChainPosition,
     /// The schema that the list must match.
     pub output_schema: Option<OutputSchema>,
     /// Keys that Grove does not know, as written.
@@ -253,25 +253,25 @@ pub struct Collect {
 
 /// A position in the file. All are equal, so that two chains with the same meaning are equal.
 #[derive(Debug, Clone, Copy)]
-pub struct Place(pub Position);
+pub struct ChainPosition(pub Position);
 
-impl Default for Place {
+impl Default for ChainPosition {
     fn default() -> Self {
         Self(Position::new(1, 1))
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for ChainPosition {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for ChainPosition {}
 
-impl Step {
+impl ChainStep {
     /// The tasks of the step; for a fan-out the one that is repeated.
-    pub fn tasks(&self) -> &[Task] {
+    pub fn tasks(&self) -> &[ChainTask] {
         match self {
             Self::One(task) => std::slice::from_ref(task),
             Self::Parallel(group) => &group.tasks,
@@ -293,7 +293,7 @@ impl Step {
     }
 
     /// Returns the names of its outputs for later steps, with their positions.
-    pub fn output_names(&self) -> Vec<(&str, Place)> {
+    pub fn output_names(&self) -> Vec<(&str, ChainPosition)> {
         if let Self::FanOut(fan_out) = self {
             let collect = &fan_out.collect;
             return vec![(&collect.output_name, collect.output_name_place)];
@@ -305,7 +305,7 @@ impl Step {
     }
 }
 
-impl Serialize for Chain {
+impl Serialize for ChainFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         print::value(self).serialize(serializer)
     }
@@ -313,14 +313,14 @@ impl Serialize for Chain {
 
 /// A chain file as read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedChain {
     /// The chain; to be used only if no finding is an error.
-    pub chain: Chain,
+    pub chain: ChainFile,
     /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Parsed {
+impl ParsedChain {
     /// Returns true if the chain can be run as it is written.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
@@ -328,29 +328,29 @@ impl Parsed {
 
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            chain: Chain::default(),
+            chain: ChainFile::default(),
             diagnostics: vec![diagnostic],
         }
     }
 }
 
 /// Returns the faults in the references between steps that are in no file.
-pub fn wrong_references(steps: &[Step]) -> Vec<Diagnostic> {
+pub fn wrong_references(steps: &[ChainStep]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    references::check(steps, Format::Json, &mut diagnostics);
+    references::check(steps, ChainFormat::Json, &mut diagnostics);
     diagnostics
 }
 
 /// Reads the bytes of a chain file.
-pub fn parse_bytes(bytes: &[u8], format: Format) -> Parsed {
-    frontmatter::text_of(bytes).map_or_else(Parsed::refused, |text| parse(text, format))
+pub fn parse_bytes(bytes: &[u8], format: ChainFormat) -> ParsedChain {
+    frontmatter::text_of(bytes).map_or_else(ParsedChain::refused, |text| parse(text, format))
 }
 
 /// Reads the text of a chain file.
-pub fn parse(text: &str, format: Format) -> Parsed {
+pub fn parse(text: &str, format: ChainFormat) -> ParsedChain {
     let mut parsed = match format {
-        Format::Markdown => markdown::read(text),
-        Format::Json => json_file::read(text),
+        ChainFormat::Markdown => markdown::read(text),
+        ChainFormat::Json => json_file::read(text),
     };
     references::check(&parsed.chain.steps, format, &mut parsed.diagnostics);
     // The findings are sorted by line, since people read a file from its top.
@@ -361,7 +361,7 @@ pub fn parse(text: &str, format: Format) -> Parsed {
 }
 
 /// Reads name, package and description as an agent's are read.
-fn read_head(entries: Vec<Entry>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
+fn read_head(entries: Vec<YamlEntry>, chain: &mut ChainFile, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     let head = agent_fields::read(entries, Position::new(1, 1), &mut found);
     // A description is optional for an agent but required for a chain.

@@ -1,17 +1,17 @@
 //! The names of chains and of their files.
 
-use super::Chain;
+use super::ChainFile;
 
 /// The format of a chain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
+pub enum ChainFormat {
     /// `.chain.json`, which takes precedence if a chain has both files.
     Json,
     /// `.chain.md`, for chains without groups and fan-outs.
     Markdown,
 }
 
-impl Format {
+impl ChainFormat {
     /// Both formats, the one that takes precedence first.
     pub const ALL: [Self; 2] = [Self::Json, Self::Markdown];
 
@@ -35,19 +35,19 @@ impl Format {
 
 /// Returns true if a file of this name is a chain's.
 pub fn is_chain_file(file_name: &str) -> bool {
-    Format::of(file_name).is_some()
+    ChainFormat::of(file_name).is_some()
 }
 
 /// Returns a file's name or path without the ending.
 pub fn stem(file_name: &str) -> &str {
-    let format = Format::of(file_name);
+    let format = ChainFormat::of(file_name);
     format
         .and_then(|format| file_name.strip_suffix(format.ending()))
         .unwrap_or(file_name)
 }
 
 /// Returns the name by which a chain is called, its package included; a chain without a name has its file's.
-pub fn runtime_name(chain: &Chain, file_name: &str) -> String {
+pub fn runtime_name(chain: &ChainFile, file_name: &str) -> String {
     let name = chain.name.as_deref().unwrap_or_else(|| stem(file_name));
     match &chain.package {
         Some(package) => format!("{package}.{name}"),
@@ -62,16 +62,16 @@ mod tests {
     #[test]
     fn chains_are_told_by_their_ending() {
         for (name, format) in [
-            ("a.chain.md", Some(Format::Markdown)),
-            ("a.chain.json", Some(Format::Json)),
-            ("sub/a.b.chain.md", Some(Format::Markdown)),
+            ("a.chain.md", Some(ChainFormat::Markdown)),
+            ("a.chain.json", Some(ChainFormat::Json)),
+            ("sub/a.b.chain.md", Some(ChainFormat::Markdown)),
             ("a.md", None),
             ("chain.md", None),
             (".chain.md", None),
             ("sub/.chain.json", None),
             ("a.chain.toml", None),
         ] {
-            assert_eq!(Format::of(name), format, "{name}");
+            assert_eq!(ChainFormat::of(name), format, "{name}");
         }
         assert_eq!(stem("sub/a.b.chain.json"), "sub/a.b");
         assert_eq!(stem("a.md"), "a.md");

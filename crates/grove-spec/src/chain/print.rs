@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{Chain, Expand, FanOut, Format, Group, Step, parse};
+use super::{ChainFile, ChainFormat, ChainStep, Expand, ParallelTasks, RepeatedTask, parse};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::Scalar;
 
@@ -13,13 +13,12 @@ use crate::yaml::Scalar;
 pub struct NotInMarkdown;
 
 /// Returns the chain as a `.chain.json`.
-pub fn json(chain: &Chain) -> String {
+pub fn json(chain: &ChainFile) -> String {
     let text = serde_json::to_string_pretty(chain).unwrap_or_default();
     format!("{text}\n")
 }
 
-/// Returns the object of a `.chain.json`.
-pub(super) fn value(chain: &Chain) -> Value {
+pub(super) fn value(chain: &ChainFile) -> Value {
     let mut file = Map::new();
     put(&mut file, "name", chain.name.as_ref());
     put(&mut file, "package", chain.package.as_ref());
@@ -33,7 +32,7 @@ pub(super) fn value(chain: &Chain) -> Value {
 }
 
 /// Returns the chain as a `.chain.md`, if that can express it: it has no groups and fan-outs.
-pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
+pub fn markdown(chain: &ChainFile) -> Result<String, NotInMarkdown> {
     let mut text = String::from("---\n");
     let head = [
         ("name", &chain.name),
@@ -62,7 +61,7 @@ pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
         text.push_str(&step_markdown(step)?);
     }
     // Text in a chain can look like part of the file's form, which only reading the file again can tell.
-    let read = parse(&text, Format::Markdown);
+    let read = parse(&text, ChainFormat::Markdown);
     if read.chain == *chain {
         Ok(text)
     } else {
@@ -82,9 +81,8 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// Returns a step as text of a `.chain.md`.
-pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
-    let Step::One(task) = step else {
+pub(super) fn step_markdown(step: &ChainStep) -> Result<String, NotInMarkdown> {
+    let ChainStep::One(task) = step else {
         return Err(NotInMarkdown);
     };
     let mut text = format!("## {}\n", task.agent);
@@ -111,7 +109,6 @@ pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
     Ok(text)
 }
 
-/// A value as it is written after its key.
 fn line(value: &Value) -> Result<String, NotInMarkdown> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -125,18 +122,18 @@ fn line(value: &Value) -> Result<String, NotInMarkdown> {
 }
 
 /// Returns a step as an object of a `.chain.json`.
-pub fn step_json(step: &Step) -> Value {
+pub fn step_json(step: &ChainStep) -> Value {
     match step {
-        Step::One(task) => task.keys().into(),
-        Step::Parallel(group) => {
-            let Group { tasks, settings } = &**group;
+        ChainStep::One(task) => task.keys().into(),
+        ChainStep::Parallel(group) => {
+            let ParallelTasks { tasks, settings } = &**group;
             let mut object = settings.keys();
             let tasks: Vec<Value> = tasks.iter().map(|task| task.keys().into()).collect();
             object.insert("parallel".to_owned(), tasks.into());
             object.into()
         }
-        Step::FanOut(fan_out) => {
-            let FanOut {
+        ChainStep::FanOut(fan_out) => {
+            let RepeatedTask {
                 expand,
                 template,
                 collect,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Format, Place, Step, Task};
+use super::{ChainFormat, ChainPosition, ChainStep, ChainTask};
 use crate::agent::OutputFile;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -17,7 +17,6 @@ pub(super) fn is_identifier(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Returns true if a text is a JSON pointer.
 pub(super) fn is_pointer(text: &str) -> bool {
     let is_part = |part: &str| {
         let mut escapes = part.split('~').skip(1);
@@ -27,9 +26,9 @@ pub(super) fn is_pointer(text: &str) -> bool {
 }
 
 /// Reports repeated names, and references to outputs that no earlier step gives.
-pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(steps: &[ChainStep], format: ChainFormat, diagnostics: &mut Vec<Diagnostic>) {
     // The first step that gives each name.
-    let mut given: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
+    let mut given: BTreeMap<&str, (usize, ChainPosition)> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         for (name, place) in step.output_names() {
             if name.is_empty() {
@@ -51,7 +50,7 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
     }
     let mut broken = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        let mut need = |name: &str, place: Place| {
+        let mut need = |name: &str, place: ChainPosition| {
             let message = match given.get(name) {
                 Some((giver, _)) if *giver < at => return,
                 Some(_) => format!("`{name}` is an output of this step or of a later one"),
@@ -65,7 +64,7 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
             }
             broken.extend(broken_in(task, "outputs", format));
         }
-        if let Step::FanOut(fan_out) = step {
+        if let ChainStep::FanOut(fan_out) = step {
             let item = fan_out.expand.item.as_deref().unwrap_or("item");
             broken.extend(broken_in(&fan_out.template, item, format));
             if !fan_out.expand.output.is_empty() {
@@ -88,12 +87,12 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
 }
 
 /// Findings about marks in a task that are written nearly like a part of `name`, but would be passed on as text.
-fn broken_in(task: &Task, name: &str, format: Format) -> Vec<Diagnostic> {
+fn broken_in(task: &ChainTask, name: &str, format: ChainFormat) -> Vec<Diagnostic> {
     let broken = lines_of(task, format).flat_map(|(line, place)| {
         let broken = broken_marks(line, name);
         broken.map(move |broken| (broken, place))
     });
-    let finding = |(broken, place): (BrokenMark<'_>, Place)| {
+    let finding = |(broken, place): (BrokenMark<'_>, ChainPosition)| {
         let mark = one_line(broken.mark);
         let (message, help) = if broken.is_closed {
             let message = format!("`{mark}` is not a way to write a part of `{name}`");
@@ -155,13 +154,15 @@ fn is_path(path: &str) -> bool {
     path.is_empty() || path == "#key" || parts.is_some_and(|it| it.split('.').all(is_part))
 }
 
-/// The outputs that a task refers to.
-fn outputs_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+fn outputs_in(
+    task: &ChainTask,
+    format: ChainFormat,
+) -> impl Iterator<Item = (&str, ChainPosition)> {
     marks(task, format).filter_map(|(mark, place)| Some((mark.strip_prefix("outputs.")?, place)))
 }
 
 /// The names in braces that a task refers to: `{item}`, `{item.path}`. Other braces are text.
-fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+fn braces_in(task: &ChainTask, format: ChainFormat) -> impl Iterator<Item = (&str, ChainPosition)> {
     marks(task, format).filter_map(|(mark, place)| {
         let name = mark.split_once('.').map_or(mark, |(name, _)| name);
         is_identifier(name).then_some((name, place))
@@ -169,13 +170,13 @@ fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)>
 }
 
 /// The text in each pair of braces in the task and its label, with its place.
-fn marks(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+fn marks(task: &ChainTask, format: ChainFormat) -> impl Iterator<Item = (&str, ChainPosition)> {
     let lines = lines_of(task, format);
     lines.flat_map(|(line, place)| in_braces(line).map(move |mark| (mark, place)))
 }
 
 /// The lines of the task, its label and the file for its answer, each with its place.
-fn lines_of(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+fn lines_of(task: &ChainTask, format: ChainFormat) -> impl Iterator<Item = (&str, ChainPosition)> {
     let output = match &task.output {
         Some(OutputFile::File(path)) => Some(path.as_str()),
         Some(OutputFile::None) | None => None,
@@ -189,12 +190,15 @@ fn lines_of(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> 
         let lines = text.unwrap_or_default().lines().enumerate();
         lines.map(move |(number, line)| {
             let below = match format {
-                Format::Markdown => u32::try_from(number).unwrap_or(u32::MAX),
+                ChainFormat::Markdown => u32::try_from(number).unwrap_or(u32::MAX),
                 // In JSON a text of several lines is on one line.
-                Format::Json => 0,
+                ChainFormat::Json => 0,
             };
             let line_number = first.0.line.saturating_add(below);
-            (line, Place(Position::new(line_number, first.0.column)))
+            (
+                line,
+                ChainPosition(Position::new(line_number, first.0.column)),
+            )
         })
     })
 }

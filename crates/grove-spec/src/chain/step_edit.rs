@@ -5,21 +5,21 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::json_file::STEPS;
-use super::{Step, markdown, print};
+use super::{ChainStep, markdown, print};
 use crate::{fence, json};
 
 /// The number of steps at the start and at the end that are the same before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct UnchangedSteps {
     first: usize,
     last: usize,
 }
 
-impl Kept {
-    pub(super) fn of(old: &[Step], new: &[Step]) -> Self {
-        let same = |(a, b): &(&Step, &Step)| a == b;
+impl UnchangedSteps {
+    pub(super) fn of(old: &[ChainStep], new: &[ChainStep]) -> Self {
+        let same = |(a, b): &(&ChainStep, &ChainStep)| a == b;
         let first = old.iter().zip(new).take_while(same).count();
-        let rest = |steps: &[Step]| steps.len() - first;
+        let rest = |steps: &[ChainStep]| steps.len() - first;
         let backwards = old.iter().rev().zip(new.iter().rev());
         let last = backwards.take_while(same).count();
         let last = last.min(rest(old)).min(rest(new));
@@ -39,7 +39,7 @@ impl Kept {
 }
 
 /// A `.chain.md` with other steps, if each can be written in it.
-pub(super) fn markdown(text: &str, steps: &[Step], kept: Kept) -> Option<String> {
+pub(super) fn markdown(text: &str, steps: &[ChainStep], kept: UnchangedSteps) -> Option<String> {
     let line_end = fence::line_end(text);
     let starts = markdown::step_starts(text)?;
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
@@ -80,19 +80,18 @@ pub(super) fn markdown(text: &str, steps: &[Step], kept: Kept) -> Option<String>
     Some(changed)
 }
 
-/// A `.chain.json` with other steps.
-pub(super) fn json(text: &str, steps: &Value, kept: Kept) -> Option<String> {
+pub(super) fn json(text: &str, steps: &Value, kept: UnchangedSteps) -> Option<String> {
     let document = json::parse(text).ok()?;
     let mut members = document.members.iter();
     let list = members.find(|member| STEPS.contains(&member.key.as_str()))?;
     let line = text.get(..list.start)?.rsplit(['\n', '\r']).next()?;
-    let whole = Written {
+    let whole = WrittenForm {
         indent: line.chars().take_while(|c| c.is_whitespace()).collect(),
         line_end: fence::line_end(text),
         on_lines: text.contains(['\n', '\r']),
     };
     let old = text.get(list.value..list.end)?;
-    let new = if kept == Kept::default() {
+    let new = if kept == UnchangedSteps::default() {
         whole.value(steps)
     } else {
         items(old, steps.as_array()?, kept, &whole)?
@@ -101,8 +100,12 @@ pub(super) fn json(text: &str, steps: &Value, kept: Kept) -> Option<String> {
     Some(format!("{before}{new}{after}"))
 }
 
-/// A list in which the kept items stay as they are.
-fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option<String> {
+fn items(
+    list: &str,
+    steps: &[Value],
+    kept: UnchangedSteps,
+    whole: &WrittenForm<'_>,
+) -> Option<String> {
     let old: Vec<Range<usize>> = json::parse(list).ok()?.items;
     let (first, last) = (old.first()?, old.last()?);
     let lead = list.get(1..first.start)?;
@@ -110,7 +113,7 @@ fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option
         Some(second) => list.get(first.end..second.start)?.to_owned(),
         None => format!(",{lead}"),
     };
-    let written = Written {
+    let written = WrittenForm {
         indent: lead.rsplit(['\n', '\r']).next()?.to_owned(),
         on_lines: lead.contains(['\n', '\r']),
         ..*whole
@@ -138,13 +141,13 @@ fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option
 }
 
 /// The form in which a value is written at its place.
-struct Written<'a> {
+struct WrittenForm<'a> {
     indent: String,
     line_end: &'a str,
     on_lines: bool,
 }
 
-impl Written<'_> {
+impl WrittenForm<'_> {
     fn value(&self, value: &Value) -> String {
         if self.on_lines {
             let (line_end, indent) = (self.line_end, &self.indent);
@@ -161,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     use crate::chain::compose::with_steps;
-    use crate::chain::{Format, parse};
+    use crate::chain::{ChainFormat, parse};
 
     /// A file with these agents as its steps, each written in its own odd form.
     fn odd_markdown(agents: &[&str], line_end: &str) -> (String, Vec<String>) {
@@ -200,12 +203,14 @@ mod tests {
     fn only_the_steps_that_change_are_written() {
         for line_end in ["\n", "\r\n"] {
             let (text, steps) = odd_markdown(&["a", "b", "c"], line_end);
-            let changed = with_steps(&text, Format::Markdown, &steps_of(&["a", "n", "c"])).unwrap();
+            let changed =
+                with_steps(&text, ChainFormat::Markdown, &steps_of(&["a", "n", "c"])).unwrap();
             let new = "## n\nprogress: true\nmodel: mn\n\nDo n.\n\n".replace('\n', line_end);
             assert_eq!(changed, text.replace(&steps[1], &new));
 
             let (text, steps) = odd_json(&["a", "b", "c"], line_end);
-            let changed = with_steps(&text, Format::Json, &steps_of(&["a", "n", "c"])).unwrap();
+            let changed =
+                with_steps(&text, ChainFormat::Json, &steps_of(&["a", "n", "c"])).unwrap();
             let start = text.find(&steps[1]).unwrap();
             let end = start + steps[1].len();
             assert!(changed.starts_with(&text[..start]), "{changed}");
@@ -218,12 +223,12 @@ mod tests {
         let text = "---\nname: x\ndescription: d\n---\n## a\n\nOld.\n";
         let steps = json!([{"agent": "b", "task": "New."}]);
         assert_eq!(
-            with_steps(text, Format::Markdown, &steps).unwrap(),
+            with_steps(text, ChainFormat::Markdown, &steps).unwrap(),
             "---\nname: x\ndescription: d\n---\n## b\n\nNew.\n"
         );
         let empty = "---\nname: x\ndescription: d\n---\n";
         assert_eq!(
-            with_steps(empty, Format::Markdown, &steps).unwrap(),
+            with_steps(empty, ChainFormat::Markdown, &steps).unwrap(),
             "---\nname: x\ndescription: d\n---\n\n## b\n\nNew.\n"
         );
     }
@@ -237,12 +242,12 @@ mod tests {
             line_end in prop::sample::select(vec!["\n", "\r\n"]),
         ) {
             for (format, (text, written)) in [
-                (Format::Markdown, odd_markdown(&old, line_end)),
-                (Format::Json, odd_json(&old, line_end)),
+                (ChainFormat::Markdown, odd_markdown(&old, line_end)),
+                (ChainFormat::Json, odd_json(&old, line_end)),
             ] {
                 let changed = with_steps(&text, format, &steps_of(&new)).unwrap();
-                let fresh = with_steps(&odd_json(&["x"], line_end).0, Format::Json, &steps_of(&new)).unwrap();
-                prop_assert_eq!(&parse(&changed, format).chain.steps, &parse(&fresh, Format::Json).chain.steps);
+                let fresh = with_steps(&odd_json(&["x"], line_end).0, ChainFormat::Json, &steps_of(&new)).unwrap();
+                prop_assert_eq!(&parse(&changed, format).chain.steps, &parse(&fresh, ChainFormat::Json).chain.steps);
                 prop_assert_eq!(changed.matches('\n').count(), changed.matches(line_end).count());
                 let same = |(a, b): &(&&str, &&str)| a == b;
                 let first = old.iter().zip(&new).take_while(same).count();
@@ -250,8 +255,8 @@ mod tests {
                 let last = last.min(old.len().min(new.len()) - first);
                 let kept = written[..first].iter().chain(&written[old.len() - last..]);
                 let head = match format {
-                    Format::Markdown => &written[0],
-                    Format::Json => "\"chain\"",
+                    ChainFormat::Markdown => &written[0],
+                    ChainFormat::Json => "\"chain\"",
                 };
                 let mut at = text.find(head).unwrap();
                 prop_assert!(changed.starts_with(&text[..at]), "{}", changed);
@@ -261,8 +266,8 @@ mod tests {
                     at += found.unwrap_or_default() + step.trim_end().len();
                 }
                 let tail = match format {
-                    Format::Markdown => "",
-                    Format::Json => "], \"mine\": 1.0",
+                    ChainFormat::Markdown => "",
+                    ChainFormat::Json => "], \"mine\": 1.0",
                 };
                 prop_assert!(changed.contains(tail));
             }

@@ -3,12 +3,13 @@
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Collect, Expand, FanOut, Format, Group, GroupSettings, MAX_TASKS, Place, Step, Task, TaskPlaces,
+    ChainFormat, ChainPosition, ChainStep, ChainTask, Collect, Expand, GroupSettings, MAX_TASKS,
+    ParallelTasks, RepeatedTask, TaskPlaces,
 };
 use crate::agent::{OutputFile, OutputMode};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The table of the keys of an object in a chain: each key is one row, from which it is read and written.
 macro_rules! step_keys {
@@ -17,10 +18,10 @@ macro_rules! step_keys {
     })*) => {
         $(impl $type {
             /// Reads a key; returns false if this object has no such key.
-            fn take(&mut self, entry: &Entry, reader: &mut StepReader<'_>) -> bool {
+            fn take(&mut self, entry: &YamlEntry, reader: &mut StepReader<'_>) -> bool {
                 match &*entry.key {
                     $($key $(| $other)? => {
-                        $(self.$($place).+ = Place(step_keys!(@$at entry));)?
+                        $(self.$($place).+ = ChainPosition(step_keys!(@$at entry));)?
                         self.$field = reader.$read(entry);
                     })*
                     _ => return false,
@@ -42,7 +43,7 @@ macro_rules! step_keys {
 }
 
 step_keys! {
-    Task {
+    ChainTask {
         "agent" => agent, agent, places.agent = key;
         "task" => task, instructions, places.text = value;
         "phase" => phase, text;
@@ -98,16 +99,14 @@ fn put(keys: &mut Map<String, Json>, key: &str, value: &impl serde::Serialize) {
 
 /// The place of a task in a step, which decides the keys that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// A step with one task.
+pub(super) enum TaskRole {
     Step,
     /// One of several tasks side by side.
     Parallel,
-    /// The task that a fan-out repeats.
     Template,
 }
 
-impl Role {
+impl TaskRole {
     /// Known keys that have no meaning in this place.
     const fn misplaced(self) -> &'static [&'static str] {
         match self {
@@ -126,39 +125,47 @@ impl Role {
     }
 }
 
-/// A reader of steps, which reports their faults.
 pub(super) struct StepReader<'a> {
-    pub(super) format: Format,
+    pub(super) format: ChainFormat,
     pub(super) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl StepReader<'_> {
-    pub(super) fn step(&mut self, entries: &[Entry], position: Position) -> Step {
+    pub(super) fn step(&mut self, entries: &[YamlEntry], position: Position) -> ChainStep {
         let get = |key: &str| entries.iter().find(|entry| entry.key == key);
         match (get("parallel"), get("expand"), get("collect")) {
-            (Some(parallel), None, None) if matches!(parallel.value.value, Value::List(_)) => {
-                Step::Parallel(Box::new(self.group(entries, position)))
+            (Some(parallel), None, None) if matches!(parallel.value.value, YamlValue::List(_)) => {
+                ChainStep::Parallel(Box::new(self.group(entries, position)))
             }
-            (None, None, None) => Step::One(Box::new(self.task(entries, position, Role::Step))),
-            (Some(parallel), Some(_), Some(_)) if matches!(parallel.value.value, Value::Map(_)) => {
-                Step::FanOut(Box::new(self.fan_out(entries, position)))
+            (None, None, None) => {
+                ChainStep::One(Box::new(self.task(entries, position, TaskRole::Step)))
+            }
+            (Some(parallel), Some(_), Some(_))
+                if matches!(parallel.value.value, YamlValue::Map(_)) =>
+            {
+                ChainStep::FanOut(Box::new(self.fan_out(entries, position)))
             }
             _ => {
                 let message =
                     "`parallel` is a list of tasks, or one task beside `expand` and `collect`";
                 self.wrong(position, message);
-                Step::One(Box::new(Task {
+                ChainStep::One(Box::new(ChainTask {
                     places: TaskPlaces::at(position),
-                    ..Task::default()
+                    ..ChainTask::default()
                 }))
             }
         }
     }
 
-    pub(super) fn task(&mut self, entries: &[Entry], position: Position, role: Role) -> Task {
-        let mut task = Task {
+    pub(super) fn task(
+        &mut self,
+        entries: &[YamlEntry],
+        position: Position,
+        role: TaskRole,
+    ) -> ChainTask {
+        let mut task = ChainTask {
             places: TaskPlaces::at(position),
-            ..Task::default()
+            ..ChainTask::default()
         };
         for entry in entries {
             if role.misplaced().contains(&&*entry.key) {
@@ -186,14 +193,14 @@ impl StepReader<'_> {
         task
     }
 
-    fn group(&mut self, entries: &[Entry], position: Position) -> Group {
-        let mut group = Group {
+    fn group(&mut self, entries: &[YamlEntry], position: Position) -> ParallelTasks {
+        let mut group = ParallelTasks {
             settings: self.settings(entries, position, &["parallel"], true),
-            ..Group::default()
+            ..ParallelTasks::default()
         };
         let items = entries.iter().find(|entry| entry.key == "parallel");
         let items = items.map(|entry| &entry.value.value);
-        let Some(Value::List(items)) = items else {
+        let Some(YamlValue::List(items)) = items else {
             return group;
         };
         if items.is_empty() {
@@ -202,7 +209,7 @@ impl StepReader<'_> {
         for item in items.iter().take(MAX_TASKS) {
             match item.as_map() {
                 Some(entries) => {
-                    let task = self.task(entries, item.position, Role::Parallel);
+                    let task = self.task(entries, item.position, TaskRole::Parallel);
                     group.tasks.push(task);
                 }
                 None => self.wrong(item.position, "a task is an object"),
@@ -217,7 +224,7 @@ impl StepReader<'_> {
         group
     }
 
-    fn fan_out(&mut self, entries: &[Entry], position: Position) -> FanOut {
+    fn fan_out(&mut self, entries: &[YamlEntry], position: Position) -> RepeatedTask {
         let of = |key: &str| {
             let entry = entries.iter().find(|entry| entry.key == key);
             entry.map(|entry| &entry.value)
@@ -225,12 +232,12 @@ impl StepReader<'_> {
         let known = ["parallel", "expand", "collect"];
         let settings = self.settings(entries, position, &known, false);
         let template = of("parallel").and_then(|node| Some((node.as_map()?, node.position)));
-        let template = template.map_or_else(Task::default, |(entries, position)| {
-            self.task(entries, position, Role::Template)
+        let template = template.map_or_else(ChainTask::default, |(entries, position)| {
+            self.task(entries, position, TaskRole::Template)
         });
         let expand = of("expand").map_or_else(Expand::default, |node| self.expand(node));
         let collect = of("collect").map_or_else(Collect::default, |node| self.collect(node));
-        FanOut {
+        RepeatedTask {
             expand,
             template,
             collect,
@@ -240,13 +247,13 @@ impl StepReader<'_> {
 
     fn settings(
         &mut self,
-        entries: &[Entry],
+        entries: &[YamlEntry],
         position: Position,
         known: &[&str],
         may_have_worktree: bool,
     ) -> GroupSettings {
         let mut settings = GroupSettings {
-            place: Place(position),
+            place: ChainPosition(position),
             ..GroupSettings::default()
         };
         for entry in entries {
@@ -269,7 +276,7 @@ impl StepReader<'_> {
         settings
     }
 
-    fn expand(&mut self, node: &Node) -> Expand {
+    fn expand(&mut self, node: &YamlNode) -> Expand {
         let mut expand = Expand::default();
         let Some(entries) = node.as_map() else {
             self.wrong(
@@ -303,7 +310,7 @@ impl StepReader<'_> {
         expand
     }
 
-    fn list_source(&mut self, expand: &mut Expand, node: &Node) {
+    fn list_source(&mut self, expand: &mut Expand, node: &YamlNode) {
         let Some(entries) = node.as_map() else {
             let message = "`from` is an object with `output` and `path`";
             return self.wrong(node.position, message);
@@ -322,7 +329,7 @@ impl StepReader<'_> {
         }
     }
 
-    fn collect(&mut self, node: &Node) -> Collect {
+    fn collect(&mut self, node: &YamlNode) -> Collect {
         let mut collect = Collect::default();
         let Some(entries) = node.as_map() else {
             self.wrong(node.position, "`collect` is an object with `as`");

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-fn said(parsed: &Parsed) -> Vec<(&'static str, u32)> {
+fn said(parsed: &ParsedChain) -> Vec<(&'static str, u32)> {
     parsed
         .diagnostics
         .iter()
@@ -14,9 +14,9 @@ fn said(parsed: &Parsed) -> Vec<(&'static str, u32)> {
         .collect()
 }
 
-fn one(step: &Step) -> &Task {
+fn one(step: &ChainStep) -> &ChainTask {
     match step {
-        Step::One(task) => task,
+        ChainStep::One(task) => task,
         other => panic!("not one task: {other:?}"),
     }
 }
@@ -25,7 +25,7 @@ const FLOW: &str = "---\nname: flow\npackage: My Pkg\ndescription: d\ncolor: red
 
 #[test]
 fn a_markdown_chain_with_its_package_settings_and_intro() {
-    let parsed = parse(FLOW, Format::Markdown);
+    let parsed = parse(FLOW, ChainFormat::Markdown);
     assert_eq!(parsed.diagnostics, []);
     let chain = &parsed.chain;
     assert_eq!(naming::runtime_name(chain, "x.chain.md"), "my-pkg.flow");
@@ -34,7 +34,7 @@ fn a_markdown_chain_with_its_package_settings_and_intro() {
     let [first, second] = chain.steps.as_slice() else {
         panic!("two steps")
     };
-    let expected = Task {
+    let expected = ChainTask {
         agent: "scout".to_owned(),
         task: Some("Look at {task}".to_owned()),
         output: Some(OutputFile::File("context.md".to_owned())),
@@ -42,12 +42,12 @@ fn a_markdown_chain_with_its_package_settings_and_intro() {
         reads: Some(Vec::new()),
         progress: Some(true),
         skills: Some(vec!["a".to_owned(), "b".to_owned()]),
-        ..Task::default()
+        ..ChainTask::default()
     };
     assert_eq!(one(first), &expected);
     assert_eq!(one(second).reads, Some(vec!["a+b".to_owned()]));
     assert_eq!(
-        print::markdown(chain).map(|text| parse(&text, Format::Markdown).chain),
+        print::markdown(chain).map(|text| parse(&text, ChainFormat::Markdown).chain),
         Ok(chain.clone())
     );
 }
@@ -89,7 +89,7 @@ fn a_step_without_a_blank_line_keeps_its_text_and_is_said() {
         ),
         ("## a\nmodel: m\n", "", vec![]),
     ] {
-        let parsed = parse(&format!("{head}{body}"), Format::Markdown);
+        let parsed = parse(&format!("{head}{body}"), ChainFormat::Markdown);
         let task = Some(task.to_owned()).filter(|task| !task.is_empty());
         assert_eq!(one(&parsed.chain.steps[0]).task, task, "{body}");
         assert_eq!(one(&parsed.chain.steps[0]).agent, "a", "{body}");
@@ -101,7 +101,7 @@ fn a_step_without_a_blank_line_keeps_its_text_and_is_said() {
 fn headings_in_code_are_text_unless_the_code_never_ends() {
     let head = "---\nname: x\ndescription: d\n---\n";
     let agents = |body: &str| -> Vec<String> {
-        let parsed = parse(&format!("{head}{body}"), Format::Markdown);
+        let parsed = parse(&format!("{head}{body}"), ChainFormat::Markdown);
         let steps = parsed.chain.steps.iter();
         steps.map(|step| one(step).agent.clone()).collect()
     };
@@ -156,10 +156,14 @@ fn what_is_wrong_with_a_markdown_chain_is_said_with_its_line() {
             vec![("agent-name", 2)],
         ),
     ] {
-        assert_eq!(said(&parse(text, Format::Markdown)), expected, "{text}");
+        assert_eq!(
+            said(&parse(text, ChainFormat::Markdown)),
+            expected,
+            "{text}"
+        );
     }
     assert_eq!(
-        parse_bytes(b"---\n\xff", Format::Markdown).diagnostics[0].code,
+        parse_bytes(b"---\n\xff", ChainFormat::Markdown).diagnostics[0].code,
         Code::NotUtf8
     );
 }
@@ -169,8 +173,8 @@ fn steps_in_the_frontmatter_of_a_markdown_chain_are_an_error_where_they_stand() 
     for key in ["chain", "steps"] {
         let text =
             format!("---\nname: x\ndescription: d\n{key}: [a]\nother: y\n---\n\n## a\n\nDo.\n");
-        let parsed = parse(&text, Format::Markdown);
-        assert_eq!(errors(&text, Format::Markdown), [("chain-step", 4, 1)]);
+        let parsed = parse(&text, ChainFormat::Markdown);
+        assert_eq!(errors(&text, ChainFormat::Markdown), [("chain-step", 4, 1)]);
         assert_eq!(parsed.chain.extra, [("other".to_owned(), "y".into())]);
     }
 }
@@ -180,12 +184,12 @@ fn chain_json(steps: &serde_json::Value) -> String {
 }
 
 fn codes(steps: &serde_json::Value) -> Vec<&'static str> {
-    let parsed = parse(&chain_json(steps), Format::Json);
+    let parsed = parse(&chain_json(steps), ChainFormat::Json);
     said(&parsed).into_iter().map(|(code, _)| code).collect()
 }
 
 /// Code, line and column of every error.
-fn errors(text: &str, format: Format) -> Vec<(&'static str, u32, u32)> {
+fn errors(text: &str, format: ChainFormat) -> Vec<(&'static str, u32, u32)> {
     let parsed = parse(text, format);
     let errors = parsed.diagnostics.iter().filter(|it| it.is_error());
     errors
@@ -204,7 +208,7 @@ fn a_key_that_stands_twice_is_an_error_in_both_formats() {
         ("## a\nmine: m\nmine: n\n\nt\n", (7, 1)),
         ("## a\nskill: m\nskills: n\n\nt\n", (7, 1)),
     ] {
-        let found = errors(&format!("{head}{body}"), Format::Markdown);
+        let found = errors(&format!("{head}{body}"), ChainFormat::Markdown);
         assert_eq!(found, [("duplicate-key", at.0, at.1)], "{body}");
     }
     for (steps, at) in [
@@ -227,7 +231,7 @@ fn a_key_that_stands_twice_is_an_error_in_both_formats() {
         ),
     ] {
         let text = format!("{{\"name\": \"x\", \"description\": \"d\", \"chain\":\n[{steps}]}}");
-        let found = errors(&text, Format::Json);
+        let found = errors(&text, ChainFormat::Json);
         assert_eq!(found, [("duplicate-key", at.0, at.1)], "{text}");
     }
 }
@@ -237,7 +241,7 @@ fn an_output_name_that_stands_twice_is_said_where_it_stands() {
     let markdown =
         "---\nname: x\ndescription: d\n---\n## a\nas: o\n\nt\n## b\nmodel: m\n  As: o\n\nt\n";
     assert_eq!(
-        errors(markdown, Format::Markdown),
+        errors(markdown, ChainFormat::Markdown),
         [("chain-output-name", 11, 3)]
     );
     let head = "{\"name\": \"x\", \"description\": \"d\", \"chain\": [\n{\"agent\": \"a\",\n\"as\": \"o\"},\n";
@@ -253,9 +257,9 @@ fn an_output_name_that_stands_twice_is_said_where_it_stands() {
         ),
     ] {
         let text = format!("{head}{steps}]}}");
-        let parsed = parse(&text, Format::Json);
+        let parsed = parse(&text, ChainFormat::Json);
         assert_eq!(
-            errors(&text, Format::Json),
+            errors(&text, ChainFormat::Json),
             [("chain-output-name", at.0, at.1)],
             "{text}"
         );
@@ -285,21 +289,21 @@ fn groups_and_fan_outs_of_a_json_chain() {
         },
         {"agent": "d", "task": "{outputs.reviews}"}
     ]);
-    let parsed = parse(&chain_json(&steps), Format::Json);
+    let parsed = parse(&chain_json(&steps), ChainFormat::Json);
     assert_eq!(parsed.diagnostics, []);
-    let Step::FanOut(fan_out) = &parsed.chain.steps[2] else {
+    let ChainStep::FanOut(fan_out) = &parsed.chain.steps[2] else {
         panic!("a fan-out")
     };
     assert_eq!(fan_out.expand.output, "found");
     assert_eq!(fan_out.expand.max_items, Some(3));
     assert_eq!(fan_out.collect.output_name, "reviews");
-    let Step::Parallel(group) = &parsed.chain.steps[1] else {
+    let ChainStep::Parallel(group) = &parsed.chain.steps[1] else {
         panic!("a group")
     };
     assert_eq!(group.tasks[0].reads, Some(Vec::new()));
     assert_eq!(group.settings.worktree, Some(true));
     let printed = print::json(&parsed.chain);
-    assert_eq!(parse(&printed, Format::Json).chain, parsed.chain);
+    assert_eq!(parse(&printed, ChainFormat::Json).chain, parsed.chain);
     assert_eq!(print::markdown(&parsed.chain), Err(print::NotInMarkdown));
 }
 
@@ -422,10 +426,10 @@ fn a_json_chain_that_cannot_be_read_is_said_with_its_line() {
             vec![("chain-reference", 2), ("chain-reference", 3)],
         ),
     ] {
-        assert_eq!(said(&parse(text, Format::Json)), expected, "{text}");
+        assert_eq!(said(&parse(text, ChainFormat::Json)), expected, "{text}");
     }
     let deep = format!("{{\"name\":{}1", "[".repeat(100_000));
-    assert_eq!(said(&parse(&deep, Format::Json)), [("json-syntax", 1)]);
+    assert_eq!(said(&parse(&deep, ChainFormat::Json)), [("json-syntax", 1)]);
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -481,11 +485,11 @@ proptest! {
     #[test]
     fn what_is_printed_is_read_as_the_same(steps in prop::collection::vec(task(), 0..4), description in text()) {
         let file = json!({"name": "x", "description": description, "color": description, "chain": steps});
-        let parsed = parse(&file.to_string(), Format::Json);
+        let parsed = parse(&file.to_string(), ChainFormat::Json);
         let printed = print::json(&parsed.chain);
-        prop_assert_eq!(&parse(&printed, Format::Json).chain, &parsed.chain);
+        prop_assert_eq!(&parse(&printed, ChainFormat::Json).chain, &parsed.chain);
         if let Ok(printed) = print::markdown(&parsed.chain) {
-            prop_assert_eq!(&parse(&printed, Format::Markdown).chain, &parsed.chain);
+            prop_assert_eq!(&parse(&printed, ChainFormat::Markdown).chain, &parsed.chain);
         }
     }
 
@@ -496,27 +500,27 @@ proptest! {
         reads in prop::option::of(prop::collection::vec("[a-z/]{1,5}", 0..3)),
     ) {
         let steps = agents.iter().map(|agent| {
-            Step::One(Box::new(Task {
+            ChainStep::One(Box::new(ChainTask {
                 agent: agent.clone(),
                 task: Some(task.trim().to_owned()).filter(|task| !task.is_empty()),
                 reads: reads.clone(),
-                ..Task::default()
+                ..ChainTask::default()
             }))
         });
-        let chain = Chain {
+        let chain = ChainFile {
             name: Some("x".to_owned()),
             description: Some("d".to_owned()),
             steps: steps.collect(),
-            ..Chain::default()
+            ..ChainFile::default()
         };
         let markdown = print::markdown(&chain);
         prop_assert!(markdown.is_ok(), "{:?}", chain);
-        prop_assert_eq!(parse(&print::json(&chain), Format::Json).chain, chain);
+        prop_assert_eq!(parse(&print::json(&chain), ChainFormat::Json).chain, chain);
     }
 
     #[test]
     fn any_text_is_a_chain_file(text in "(---\n|## |name: x\n|description: d\n|\n|```\n|as: a\n|\\{outputs\\.a\\}|[a-z ]{0,5}){0,20}") {
-        for format in Format::ALL {
+        for format in ChainFormat::ALL {
             let _ = parse(&text, format);
         }
     }

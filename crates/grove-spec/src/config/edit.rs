@@ -119,7 +119,6 @@ fn set_value(document: &mut DocumentMut, path: &[&str], mut value: Value) -> Opt
     }
 }
 
-/// Adds a key to a table that is written on one line.
 fn add_inline(table: &mut InlineTable, key: &str, mut value: Value) -> Option<()> {
     if table.to_string().contains('\n') {
         return None;

@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-    AllowList, ConfigKind, HookFile, HookSetting, Money, Number, OptionalLimit, OptionalText,
-    OwnCount, OwnNumber, Packages, Switch, Texts, UseSwitch,
+    AllowList, ConfigKind, HookFile, HookSetting, Limit, Money, OptionalLimit, OptionalText,
+    PackageList, Switch, Texts, UseSwitch, UserCount, UserNumber,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
-use crate::agent::overrides::{Field, Overrides};
+use crate::agent::overrides::{AgentField, Overrides};
 use crate::text::{nearest, without_credentials};
 
 /// One key as documented.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct ConfigKey {
     /// The dotted path of the key.
     pub path: Cow<'static, str>,
     /// The kind of value that it takes.
@@ -50,7 +50,7 @@ macro_rules! config_keys {
     ) => {
         /// The values that one file sets.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct Layer {
+        pub struct ConfigLayer {
             $(#[doc = $first_about] pub $first: Option<Sourced<$first_type>>,)*
             $(#[doc = $limit_about] pub $limit: Option<Sourced<u64>>,)*
             $(#[doc = $then_about] pub $then: Option<Sourced<$then_type>>,)*
@@ -64,12 +64,12 @@ macro_rules! config_keys {
             pub agents: Option<Overrides>,
         }
 
-        impl Layer {
+        impl ConfigLayer {
             /// Reads a key; returns false if the table has no such key.
             pub(super) fn take(&mut self, key: &KeyAndValue<'_, '_>, reader: &mut LayerReader<'_>) -> bool {
                 match key.path {
                     $($first_path => self.$first = reader.read::<$first_kind>(key),)*
-                    $($limit_path => self.$limit = reader.read::<Number>(key),)*
+                    $($limit_path => self.$limit = reader.read::<Limit>(key),)*
                     $($then_path => self.$then = reader.read::<$then_kind>(key),)*
                     _ => return false,
                 }
@@ -79,11 +79,11 @@ macro_rules! config_keys {
 
         /// The hard limits, all of which can be configured.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct Limits {
+        pub struct ConfiguredLimits {
             $(#[doc = $limit_about] pub $limit: Sourced<u64>,)*
         }
 
-        impl Default for Limits {
+        impl Default for ConfiguredLimits {
             fn default() -> Self {
                 Self { $($limit: Sourced::default_value($limit_default),)* }
             }
@@ -94,7 +94,7 @@ macro_rules! config_keys {
         pub struct Settings {
             $(#[doc = $first_about] pub $first: Sourced<$first_type>,)*
             /// The hard limits in force.
-            pub limits: Limits,
+            pub limits: ConfiguredLimits,
             $(#[doc = $then_about] pub $then: Sourced<$then_type>,)*
             /// The entries for single skills, by their keys.
             pub entries: BTreeMap<String, SkillEntry>,
@@ -110,7 +110,7 @@ macro_rules! config_keys {
             fn default() -> Self {
                 Self {
                     $($first: Sourced::default_value($first_default),)*
-                    limits: Limits::default(),
+                    limits: ConfiguredLimits::default(),
                     $($then: Sourced::default_value($then_default),)*
                     entries: BTreeMap::new(),
                     providers: BTreeMap::new(),
@@ -122,10 +122,10 @@ macro_rules! config_keys {
 
         impl Settings {
             /// Applies a layer's keys of the table to the settings.
-            pub(super) fn lay_keys(&mut self, layer: &mut Layer, scope: LayerScope) {
-                $(lay::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
-                $(lay::<Number>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
-                $(lay::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
+            pub(super) fn apply_keys(&mut self, layer: &mut ConfigLayer, scope: LayerScope) {
+                $(apply_layer::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
+                $(apply_layer::<Limit>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
+                $(apply_layer::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
             }
 
             /// Returns every key of the table with its value, in the order of the reference page.
@@ -138,12 +138,12 @@ macro_rules! config_keys {
             }
         }
 
-        fn table() -> Vec<Key> {
+        fn table() -> Vec<ConfigKey> {
             let defaults = Settings::default();
             vec![
-                $(Key::of::<$first_kind>($first_path, &defaults.$first.value, $first_about),)*
-                $(Key::of::<Number>($limit_path, &defaults.limits.$limit.value, $limit_about),)*
-                $(Key::of::<$then_kind>($then_path, &defaults.$then.value, $then_about),)*
+                $(ConfigKey::of::<$first_kind>($first_path, &defaults.$first.value, $first_about),)*
+                $(ConfigKey::of::<Limit>($limit_path, &defaults.limits.$limit.value, $limit_about),)*
+                $(ConfigKey::of::<$then_kind>($then_path, &defaults.$then.value, $then_about),)*
             ]
         }
     };
@@ -153,7 +153,7 @@ config_keys! {
     {
         compat_roots: bool = "compat_roots", Switch, true, "Look in the folders of all known hosts, not only in `.grove` and `.agents`.";
         extra_dirs: Vec<String> = "extra_dirs", Texts, Vec::new(), "Further folders with skills. They rank below the user's own and are never written to.";
-        packages: Vec<String> = "packages", Packages, Vec::new(), "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.";
+        packages: Vec<String> = "packages", PackageList, Vec::new(), "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.";
     }
     limits {
         candidates_per_root = "limits.candidates_per_root", 20000, "The most skill folders read in one root. The rest are named.";
@@ -181,25 +181,25 @@ config_keys! {
         run_max_cost: Option<u64> = "runs.maxCost", Money, None, "The most a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are unknown is refused.";
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "The most milliseconds one tool call may take; by default ten minutes.";
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that reviews work when no other reviewer is named.";
-        run_concurrency: u64 = "runs.concurrency", OwnCount, 4, "How many children of one step run at the same time.";
-        run_max_tasks: u64 = "runs.maxTasks", OwnCount, 64, "How many tasks one step of a run may have, and how many items a list that is given with a request.";
-        run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How many levels of runs may be nested below a run.";
-        run_max_children: u64 = "runs.maxChildren", OwnCount, 64, "How many children a run and all runs below it may have.";
+        run_concurrency: u64 = "runs.concurrency", UserCount, 4, "How many children of one step run at the same time.";
+        run_max_tasks: u64 = "runs.maxTasks", UserCount, 64, "How many tasks one step of a run may have, and how many items a list that is given with a request.";
+        run_max_depth: u64 = "runs.maxDepth", UserNumber, 2, "How many levels of runs may be nested below a run.";
+        run_max_children: u64 = "runs.maxChildren", UserCount, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have if its `expand` does not say.";
         run_worktree_hook: Option<HookSetting> = "runs.worktreeSetupHook", HookFile, None, "The program that sets up a child's working tree before the child begins: a whole path, one below `~/`, or one with a slash from the top of the repository. It is told about the tree as JSON on its standard input and prints `{\"syntheticPaths\": [...]}`. A project may name one if you name none; one that is in the repository runs only after its text has been approved.";
-        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnCount, 30_000, "The most milliseconds this program may take.";
+        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", UserCount, 30_000, "The most milliseconds this program may take.";
         run_worktree_link: Vec<String> = "runs.worktreeLink", Texts, Vec::new(), "Files and folders of the repository that are not under version control, such as `node_modules`: a child's working tree gets a link to each.";
         run_worktree_copy: Vec<String> = "runs.worktreeCopy", Texts, Vec::new(), "The same, but the working tree gets a copy of each.";
         run_on_complete: Vec<String> = "runs.on_complete", Texts, Vec::new(), "The program, with its arguments, that is started when a run you asked for has ended. It gets the run as JSON (`grove.run/1`) on its standard input, with the name of the delivery in `delivery`. After a crash it may be started again with the same name.";
-        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnCount, 60_000, "The most milliseconds this program may take.";
+        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", UserCount, 60_000, "The most milliseconds this program may take.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; by default five minutes for the first byte and three for each later one.";
         run_attention: bool = "runs.attention.enabled", Switch, true, "Whether Grove reports that a child may need attention.";
-        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnCount, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
-        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnCount, 600_000, "Milliseconds that a tool may run before its child may need attention.";
-        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnCount, 3, "How many edits may fail in a row before their child may need attention.";
+        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", UserCount, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
+        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", UserCount, 600_000, "Milliseconds that a tool may run before its child may need attention.";
+        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", UserCount, 3, "How many edits may fail in a row before their child may need attention.";
         run_sandbox: Option<String> = "runs.sandbox", OptionalText, None, "With `off`, the commands of Grove's own children run without a sandbox. Commands that verify work always run in one.";
         run_in_home: bool = "runs.allowHome", UseSwitch, false, "Whether children may work in the home folder, in `/` and in the folders between them.";
-        run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` deletes a run that has ended.";
+        run_keep_days: u64 = "runs.keepDays", UserNumber, 30, "Days after which `grove runs prune` deletes a run that has ended.";
     }
 }
 
@@ -226,17 +226,17 @@ const OTHERS: [(&str, bool, &str, &str, &str); 12] = rows! {
 };
 
 /// Returns all keys in the order of the reference page; those below `agents.overrides.NAME` are the fields of agents.
-pub fn keys() -> Vec<Key> {
-    let others = OTHERS.map(|(path, may_narrow, takes, default, about)| Key {
+pub fn keys() -> Vec<ConfigKey> {
+    let others = OTHERS.map(|(path, may_narrow, takes, default, about)| ConfigKey {
         path: path.into(),
         takes,
         default: default.to_owned(),
         may_narrow,
         about: about.into(),
     });
-    let overrides = Field::all().map(|field| Key {
+    let overrides = AgentField::all().map(|field| ConfigKey {
         path: format!("agents.overrides.NAME.{}", field.config_key()).into(),
-        takes: field.wanted(),
+        takes: field.override_takes(),
         default: "(the file's)".to_owned(),
         may_narrow: true,
         about: format!("{}.", field.row().about).into(),
@@ -245,8 +245,8 @@ pub fn keys() -> Vec<Key> {
 }
 
 /// The known key that an unknown one is nearly written as; the written words take the places of `NAME` and `KEY`.
-pub(super) fn meant(path: &str) -> Option<String> {
-    let as_written = |key: Key| {
+pub(super) fn nearest_key(path: &str) -> Option<String> {
+    let as_written = |key: ConfigKey| {
         let is_open = |part: &str| part.bytes().all(|b| b.is_ascii_uppercase());
         let written = path.split('.').map(Some).chain(std::iter::repeat(None));
         let parts = key.path.split('.').zip(written);
@@ -260,11 +260,11 @@ pub(super) fn meant(path: &str) -> Option<String> {
 }
 
 /// The key of runs that was meant by a key without a table, or by a key that is nearly `runs`.
-pub(super) fn meant_of_runs(path: &str) -> Option<String> {
+pub(super) fn nearest_run_key(path: &str) -> Option<String> {
     const RUNS: &str = "runs";
     match path.split_once('.') {
         None if nearest(path, std::iter::once(RUNS)).is_some() => Some(RUNS.to_owned()),
-        None => meant(&format!("{RUNS}.{path}")),
+        None => nearest_key(&format!("{RUNS}.{path}")),
         Some(_) => None,
     }
     .filter(|meant| meant.starts_with(RUNS))
@@ -277,7 +277,7 @@ pub(super) fn is_of_user(documented: &str) -> bool {
     others.any(|(path, _)| path == documented)
 }
 
-impl Key {
+impl ConfigKey {
     fn of<K: ConfigKind>(path: &'static str, default: &K::Value, about: &'static str) -> Self {
         Self {
             path: path.into(),
@@ -311,7 +311,7 @@ fn shown(value: Json) -> Json {
     }
 }
 
-fn lay<K: ConfigKind>(
+fn apply_layer<K: ConfigKind>(
     in_force: &mut Sourced<K::Value>,
     layer: Option<Sourced<K::Value>>,
     scope: LayerScope,

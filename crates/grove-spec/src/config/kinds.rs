@@ -5,15 +5,12 @@ use toml::de::DeValue;
 
 use crate::money::millionths;
 
-/// A kind of value.
 pub(super) trait ConfigKind {
-    /// The type of the value in the settings.
     type Value: Serialize;
     /// The values that it takes, for the reference page.
     const TAKES: &'static str;
     /// The values that it must have, for findings.
     const MUST_BE: &'static str;
-    /// True if a project may set it, to narrow it.
     const MAY_NARROW: bool;
     /// True if it limits runs, so that no run is started while its value cannot be read.
     const LIMITS_RUNS: bool = false;
@@ -61,9 +58,9 @@ impl<const FAILS_OFF: bool> ConfigKind for SwitchOf<FAILS_OFF> {
 }
 
 /// A limit that a project may lower.
-pub(super) struct Number;
+pub(super) struct Limit;
 
-impl ConfigKind for Number {
+impl ConfigKind for Limit {
     type Value = u64;
     const TAKES: &'static str = "number";
     const MUST_BE: &'static str = "a whole number from zero";
@@ -126,9 +123,9 @@ impl ConfigKind for Texts {
 }
 
 /// Packages that only the user sets: their names, alone or as the `source` of a table.
-pub(super) struct Packages;
+pub(super) struct PackageList;
 
-impl ConfigKind for Packages {
+impl ConfigKind for PackageList {
     type Value = Vec<String>;
     const TAKES: &'static str = "list of packages";
     const MUST_BE: &'static str = "a list of texts, or of tables with a `source`";
@@ -222,14 +219,14 @@ pub(super) struct OptionalLimit;
 
 impl ConfigKind for OptionalLimit {
     type Value = Option<u64>;
-    const TAKES: &'static str = Number::TAKES;
+    const TAKES: &'static str = Limit::TAKES;
     const MUST_BE: &'static str = "a whole number from one";
     const MAY_NARROW: bool = true;
     const LIMITS_RUNS: bool = true;
     const WITHOUT: &'static str = "(none)";
 
     fn read(value: &DeValue<'_>) -> Option<Self::Value> {
-        Number::read(value).filter(|number| *number > 0).map(Some)
+        Limit::read(value).filter(|number| *number > 0).map(Some)
     }
 
     fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value> {
@@ -264,17 +261,17 @@ impl ConfigKind for Money {
 }
 
 /// A number above zero that only the user sets.
-pub(super) struct OwnCount;
+pub(super) struct UserCount;
 
-impl ConfigKind for OwnCount {
+impl ConfigKind for UserCount {
     type Value = u64;
-    const TAKES: &'static str = Number::TAKES;
+    const TAKES: &'static str = Limit::TAKES;
     const MUST_BE: &'static str = OptionalLimit::MUST_BE;
     const MAY_NARROW: bool = false;
     const LIMITS_RUNS: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<u64> {
-        Number::read(value).filter(|number| *number > 0)
+        Limit::read(value).filter(|number| *number > 0)
     }
 
     fn narrowed(_: &u64, _: u64) -> Option<u64> {
@@ -283,17 +280,17 @@ impl ConfigKind for OwnCount {
 }
 
 /// A number that only the user sets.
-pub(super) struct OwnNumber;
+pub(super) struct UserNumber;
 
-impl ConfigKind for OwnNumber {
+impl ConfigKind for UserNumber {
     type Value = u64;
-    const TAKES: &'static str = Number::TAKES;
-    const MUST_BE: &'static str = Number::MUST_BE;
+    const TAKES: &'static str = Limit::TAKES;
+    const MUST_BE: &'static str = Limit::MUST_BE;
     const MAY_NARROW: bool = false;
     const LIMITS_RUNS: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<u64> {
-        Number::read(value)
+        Limit::read(value)
     }
 
     fn narrowed(_: &u64, _: u64) -> Option<u64> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Layer};
+use super::keys::{self, ConfigLayer};
 use super::kinds::{ConfigKind, UseSwitch};
 use super::{KeyLines, LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
@@ -20,12 +20,12 @@ use crate::skill::body::position_of;
 use crate::variables::is_refused;
 
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
-pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnostic>) {
+pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (ConfigLayer, Vec<Diagnostic>) {
     let mut reader = LayerReader {
         text,
         scope,
         file,
-        layer: Layer::default(),
+        layer: ConfigLayer::default(),
         diagnostics: Vec::new(),
     };
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -53,7 +53,6 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
     (reader.layer, reader.diagnostics)
 }
 
-/// A key with its value and its place.
 pub(super) struct KeyAndValue<'a, 'i> {
     pub(super) path: &'a str,
     span: &'a Range<usize>,
@@ -64,7 +63,7 @@ pub(super) struct LayerReader<'a> {
     text: &'a str,
     scope: LayerScope,
     file: &'a Path,
-    layer: Layer,
+    layer: ConfigLayer,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -240,7 +239,7 @@ impl LayerReader<'_> {
     }
 
     fn unknown(&mut self, path: &str, span: &Range<usize>) {
-        let meant = keys::meant(path).or_else(|| keys::meant_of_runs(path));
+        let meant = keys::nearest_key(path).or_else(|| keys::nearest_run_key(path));
         let message = format!("unknown key `{path}`");
         if is_of_runs(path) || meant.as_deref().is_some_and(is_of_runs) {
             let message = format!("{message}, which may be meant as a limit of runs");

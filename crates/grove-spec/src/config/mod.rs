@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
+pub use keys::{ConfigKey, ConfigLayer, ConfiguredLimits, Setting, Settings, keys};
 pub use kinds::HookSetting;
 pub use layer::parse;
 
@@ -158,8 +158,8 @@ impl Settings {
     /// Applies one more layer to the settings.
     ///
     /// A user's layer replaces values; a project's can only narrow them: lower limits, fewer names, switched off.
-    pub fn lay(&mut self, mut layer: Layer, scope: LayerScope) {
-        self.lay_keys(&mut layer, scope);
+    pub fn apply_layer(&mut self, mut layer: ConfigLayer, scope: LayerScope) {
+        self.apply_keys(&mut layer, scope);
         let narrow = scope == LayerScope::Project;
         for (key, entry) in layer.entries {
             let slot = self.entries.entry(key).or_default();
@@ -193,13 +193,13 @@ mod tests {
 
     use super::*;
 
-    fn lay(user: &str, project: &str) -> Settings {
+    fn apply_layer(user: &str, project: &str) -> Settings {
         let mut settings = Settings::default();
-        settings.lay(
+        settings.apply_layer(
             parse(user, LayerScope::User, Path::new("u")).0,
             LayerScope::User,
         );
-        settings.lay(
+        settings.apply_layer(
             parse(project, LayerScope::Project, Path::new("p")).0,
             LayerScope::Project,
         );
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_project_only_narrows() {
-        let settings = lay(
+        let settings = apply_layer(
             "[limits]\nfile_bytes = 1000\ngroup_depth = 4",
             "[limits]\nfile_bytes = 2000\ngroup_depth = 2",
         );
@@ -221,9 +221,9 @@ mod tests {
                 line: 3
             })
         );
-        let settings = lay("[skills]\nonly = ['a', 'b']", "[skills]\nonly = ['b', 'c']");
+        let settings = apply_layer("[skills]\nonly = ['a', 'b']", "[skills]\nonly = ['b', 'c']");
         assert_eq!(settings.only.value, Some(vec!["b".to_owned()]));
-        let settings = lay(
+        let settings = apply_layer(
             "[skills.entries.x]\nenabled = false",
             "[skills.entries.x]\nenabled = true",
         );
@@ -231,9 +231,9 @@ mod tests {
             settings.entries["x"].enabled.as_ref().map(|e| e.value),
             Some(false)
         );
-        let settings = lay("compat_roots = false", "compat_roots = true");
+        let settings = apply_layer("compat_roots = false", "compat_roots = true");
         assert!(!settings.compat_roots.value);
-        let settings = lay("catalog.pinned = ['a']", "catalog.pinned = ['b']");
+        let settings = apply_layer("catalog.pinned = ['a']", "catalog.pinned = ['b']");
         assert_eq!(
             settings.pinned.value,
             ["a"],
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_project_may_limit_runs_and_not_choose_who_answers() {
-        let settings = lay(
+        let settings = apply_layer(
             "[runs]\nmodel = 'a/b'\nmaxTokens = 100\n[providers.a]\napi = 'anthropic'",
             "[runs]\nmodel = 'c/d'\nmaxTokens = 200\ntimeoutMs = 5\nkeepDays = 0\n[providers.a]\napi = 'openai-chat'",
         );
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn nothing_set_is_the_default() {
-        assert_eq!(lay("", ""), Settings::default());
+        assert_eq!(apply_layer("", ""), Settings::default());
         assert_eq!(Settings::default().limits.file_bytes.value, 256_000);
     }
 }

@@ -6,28 +6,24 @@
 use crate::diagnostic::Position;
 use crate::json::{kind_of, text_of};
 use crate::text::one_line;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The beginning of the identifiers of schemas.
 const SCHEMAS: &str = "https://agent-plugins.org/schemas/";
 /// The versions with known rules, by the rest of their identifiers.
-const VERSIONS: [(&str, Version); 2] = [
-    ("1.0.0/plugin.schema.json", Version::V1_0),
-    ("1.1.0/plugin.schema.json", Version::V1_1),
+const VERSIONS: [(&str, ManifestVersion); 2] = [
+    ("1.0.0/plugin.schema.json", ManifestVersion::V1_0),
+    ("1.1.0/plugin.schema.json", ManifestVersion::V1_1),
 ];
-/// The most characters of a name.
 const MAX_NAME: usize = 64;
 
-/// A version of the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Version {
+enum ManifestVersion {
     V1_0,
     V1_1,
 }
 
-/// The kind of value that a field must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum FieldShape {
     Text,
     Texts,
     Author,
@@ -36,37 +32,34 @@ enum Shape {
 }
 
 /// The fields beside `$schema` and `name`, each with the version that introduced it.
-const FIELDS: [(&str, Shape, Version); 10] = [
-    ("version", Shape::Text, Version::V1_0),
-    ("description", Shape::Text, Version::V1_0),
-    ("author", Shape::Author, Version::V1_0),
-    ("homepage", Shape::Text, Version::V1_0),
-    ("repository", Shape::Text, Version::V1_0),
-    ("license", Shape::Text, Version::V1_0),
-    ("keywords", Shape::Texts, Version::V1_0),
-    ("extensions", Shape::Extensions, Version::V1_0),
-    ("displayName", Shape::Text, Version::V1_1),
-    ("icon", Shape::Text, Version::V1_1),
+const FIELDS: [(&str, FieldShape, ManifestVersion); 10] = [
+    ("version", FieldShape::Text, ManifestVersion::V1_0),
+    ("description", FieldShape::Text, ManifestVersion::V1_0),
+    ("author", FieldShape::Author, ManifestVersion::V1_0),
+    ("homepage", FieldShape::Text, ManifestVersion::V1_0),
+    ("repository", FieldShape::Text, ManifestVersion::V1_0),
+    ("license", FieldShape::Text, ManifestVersion::V1_0),
+    ("keywords", FieldShape::Texts, ManifestVersion::V1_0),
+    ("extensions", FieldShape::Extensions, ManifestVersion::V1_0),
+    ("displayName", FieldShape::Text, ManifestVersion::V1_1),
+    ("icon", FieldShape::Text, ManifestVersion::V1_1),
 ];
 
-/// A fault of a manifest and its position.
 pub(super) type Fault = (Position, String);
 
-/// The verdict on a manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct ManifestVerdict {
     /// The faults that keep the plugin from being used; empty if it is used.
     pub(super) refusals: Vec<Fault>,
-    /// The faults that are reported and ignored.
     pub(super) ignored: Vec<Fault>,
 }
 
 /// Judges the manifest of a plugin. Returns nothing for a file without the schema of plugins, since other programs have
 /// a file of the same name.
-pub(super) fn judge(node: &Node) -> Option<Judged> {
+pub(super) fn judge(node: &YamlNode) -> Option<ManifestVerdict> {
     let schema = node.get("$schema")?;
     let named = text_of(schema)?.strip_prefix(SCHEMAS)?;
-    let mut judged = Judged::default();
+    let mut judged = ManifestVerdict::default();
     let mut known = VERSIONS.iter();
     let Some((_, version)) = known.find(|(identifier, _)| *identifier == named) else {
         let message = format!(
@@ -83,8 +76,8 @@ pub(super) fn judge(node: &Node) -> Option<Judged> {
     Some(judged)
 }
 
-impl Judged {
-    fn name(&mut self, node: &Node) {
+impl ManifestVerdict {
+    fn name(&mut self, node: &YamlNode) {
         let fault = match node.get("name") {
             None => Some((node.position, "there is no `name`".to_owned())),
             Some(name) => match text_of(name) {
@@ -102,7 +95,7 @@ impl Judged {
         self.refusals.extend(fault);
     }
 
-    fn field(&mut self, entry: &Entry, version: Version) {
+    fn field(&mut self, entry: &YamlEntry, version: ManifestVersion) {
         let (key, value) = (&*entry.key, &entry.value);
         if matches!(key, "$schema" | "name") {
             return;
@@ -117,22 +110,22 @@ impl Judged {
                 );
                 self.ignored.push((entry.position, message));
             }
-            Some(Shape::Text) => {
+            Some(FieldShape::Text) => {
                 if text_of(value).is_none() {
                     self.refusals
                         .push((value.position, not(key, value, "text")));
                 }
             }
-            Some(Shape::Texts) => {
-                let is_texts = matches!(&value.value, Value::List(items)
+            Some(FieldShape::Texts) => {
+                let is_texts = matches!(&value.value, YamlValue::List(items)
                     if items.iter().all(|item| text_of(item).is_some()));
                 if !is_texts {
                     let message = format!("`{key}` is not a list of texts");
                     self.refusals.push((value.position, message));
                 }
             }
-            Some(Shape::Author) => self.refusals.extend(author_fault(value)),
-            Some(Shape::Extensions) => {
+            Some(FieldShape::Author) => self.refusals.extend(author_fault(value)),
+            Some(FieldShape::Extensions) => {
                 if value.as_map().is_none() {
                     let message = format!("{}; it is passed over", not(key, value, "an object"));
                     self.ignored.push((value.position, message));
@@ -142,7 +135,7 @@ impl Judged {
     }
 }
 
-fn author_fault(value: &Node) -> Option<Fault> {
+fn author_fault(value: &YamlNode) -> Option<Fault> {
     let Some(entries) = value.as_map() else {
         return Some((value.position, not("author", value, "an object")));
     };
@@ -161,11 +154,10 @@ fn author_fault(value: &Node) -> Option<Fault> {
     })
 }
 
-fn not(key: &str, value: &Node, wanted: &str) -> String {
+fn not(key: &str, value: &YamlNode, wanted: &str) -> String {
     format!("`{key}` is {}, not {wanted}", kind_of(value))
 }
 
-/// Returns true if a plugin may have this name.
 fn is_name(name: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();

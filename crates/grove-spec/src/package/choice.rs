@@ -8,14 +8,12 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
 use crate::text::{is_line, one_line};
 use crate::wildcard::{Wildcard, is_wildcard};
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
-/// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// The effect of a rule on the skills that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum RuleEffect {
     /// Without a sign: includes the skill, and excludes skills that no rule includes.
     Take,
     /// `!`: excludes the skill.
@@ -27,27 +25,27 @@ enum Sign {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Target {
+enum RuleTarget {
     Pattern(Wildcard),
     /// A path as written, without `./`.
     Exact(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    sign: Sign,
-    target: Target,
+struct ChoiceRule {
+    sign: RuleEffect,
+    target: RuleTarget,
 }
 
 /// Rules that choose among the skills of a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
-    rules: Vec<Rule>,
+pub struct SkillChoice {
+    rules: Vec<ChoiceRule>,
     /// Set for `autoload: false`: a skill that no rule matches is excluded, and for others the last rule decides.
     is_delta: bool,
 }
 
-impl Choice {
+impl SkillChoice {
     /// Returns true if there are no rules, so that every skill counts.
     pub fn is_everything(&self) -> bool {
         self.rules.is_empty() && !self.is_delta
@@ -58,50 +56,55 @@ impl Choice {
         if !is_line(written) {
             return Err("has control characters");
         }
-        let signs = [('!', Sign::Leave), ('+', Sign::Add), ('-', Sign::Remove)];
+        let signs = [
+            ('!', RuleEffect::Leave),
+            ('+', RuleEffect::Add),
+            ('-', RuleEffect::Remove),
+        ];
         let signed = signs
             .iter()
             .find_map(|(sign, means)| Some((*means, written.strip_prefix(*sign)?)));
-        let (sign, text) = signed.unwrap_or((Sign::Take, written));
+        let (sign, text) = signed.unwrap_or((RuleEffect::Take, written));
         if text.trim().is_empty() {
             return Err("is blank");
         }
         let text = text.replace('\\', "/");
         let target = match sign {
-            Sign::Take | Sign::Leave => Target::Pattern(Wildcard::parse(&text)?),
-            Sign::Add | Sign::Remove => {
+            RuleEffect::Take | RuleEffect::Leave => RuleTarget::Pattern(Wildcard::parse(&text)?),
+            RuleEffect::Add | RuleEffect::Remove => {
                 let plain = text.strip_prefix("./").unwrap_or(&text);
-                Target::Exact(plain.trim_end_matches('/').to_owned())
+                RuleTarget::Exact(plain.trim_end_matches('/').to_owned())
             }
         };
-        self.rules.push(Rule { sign, target });
+        self.rules.push(ChoiceRule { sign, target });
         Ok(())
     }
 
     /// Returns true if a skill counts, by the path of its file below the package.
     fn takes(&self, file: &str) -> bool {
-        let any = |sign: Sign| {
+        let any = |sign: RuleEffect| {
             let mut rules = self.rules.iter().filter(move |rule| rule.sign == sign);
             rules.any(|rule| rule.is_about(file))
         };
         if self.is_delta {
             let last = self.rules.iter().rev().find(|rule| rule.is_about(file));
-            return last.is_some_and(|rule| matches!(rule.sign, Sign::Take | Sign::Add));
+            return last
+                .is_some_and(|rule| matches!(rule.sign, RuleEffect::Take | RuleEffect::Add));
         }
-        let chooses = self.rules.iter().any(|rule| rule.sign == Sign::Take);
-        let taken = (!chooses || any(Sign::Take)) && !any(Sign::Leave);
-        (taken || any(Sign::Add)) && !any(Sign::Remove)
+        let chooses = self.rules.iter().any(|rule| rule.sign == RuleEffect::Take);
+        let taken = (!chooses || any(RuleEffect::Take)) && !any(RuleEffect::Leave);
+        (taken || any(RuleEffect::Add)) && !any(RuleEffect::Remove)
     }
 }
 
-impl Rule {
+impl ChoiceRule {
     /// Returns true if the rule names the skill's file or folder; a pattern may also match only the last part of either.
     fn is_about(&self, file: &str) -> bool {
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         let is_folder = name == SKILL_FILE;
         match &self.target {
-            Target::Exact(path) => path == file || (is_folder && path == folder),
-            Target::Pattern(pattern) => {
+            RuleTarget::Exact(path) => path == file || (is_folder && path == folder),
+            RuleTarget::Pattern(pattern) => {
                 let folder_name = folder.rsplit('/').next().unwrap_or(folder);
                 pattern.matches(file)
                     || pattern.matches(name)
@@ -122,13 +125,13 @@ pub enum SkillFilter {
     /// None of its skills count.
     Nothing,
     /// The skills that these rules choose.
-    Chosen(Choice),
+    Chosen(SkillChoice),
 }
 
 impl SkillFilter {
     /// Reads the filter of a package that settings name. A filter that cannot be read lets nothing through, since its
     /// author meant to have fewer skills.
-    pub(super) fn read(item: &Node) -> (Self, Vec<Diagnostic>) {
+    pub(super) fn read(item: &YamlNode) -> (Self, Vec<Diagnostic>) {
         if item.as_map().is_none() {
             return (Self::Unsaid, Vec::new());
         }
@@ -142,14 +145,14 @@ impl SkillFilter {
             let message = format!("`autoload` is {}, not true or false", kind_of(node));
             say(node.position, message);
         }
-        let mut choice = Choice {
+        let mut choice = SkillChoice {
             rules: Vec::new(),
             is_delta,
         };
         let filter = match item.get("skills").map(|node| (&node.value, node)) {
             None if is_delta => Self::Nothing,
             None => Self::Usual,
-            Some((Value::List(items), _)) => {
+            Some((YamlValue::List(items), _)) => {
                 for item in items.iter().take(MAX_PATHS) {
                     let refusal = match text_of(item) {
                         None => Some(format!("is {}, not a pattern", kind_of(item))),
@@ -190,16 +193,16 @@ impl SkillFilter {
 
 /// The choice within one folder of skills that a package provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct FolderChoice {
     /// The folder's path below the package.
     pub below: String,
     /// Patterns that lead to the skills; without any, everything in the folder is meant.
     pub leads: Vec<Wildcard>,
     /// The choices of the manifest and of the settings; a skill must pass all of them.
-    pub choices: Vec<Arc<Choice>>,
+    pub choices: Vec<Arc<SkillChoice>>,
 }
 
-impl Chosen {
+impl FolderChoice {
     /// Returns the path below the package of a file, from its path below the folder.
     pub fn below_package(&self, file: &str) -> String {
         match self.below.as_str() {
@@ -236,8 +239,8 @@ pub(super) fn folder_of_pattern(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn choice(rules: &[&str], is_delta: bool) -> Choice {
-        let mut choice = Choice {
+    fn choice(rules: &[&str], is_delta: bool) -> SkillChoice {
+        let mut choice = SkillChoice {
             rules: Vec::new(),
             is_delta,
         };
@@ -248,8 +251,8 @@ mod tests {
     }
 
     /// The skills `a`, `b` and the single file `c` that are left after the choice.
-    fn left(choice: Choice) -> Vec<&'static str> {
-        let chosen = Chosen {
+    fn left(choice: SkillChoice) -> Vec<&'static str> {
+        let chosen = FolderChoice {
             below: "skills".to_owned(),
             leads: Vec::new(),
             choices: vec![Arc::new(choice)],
@@ -311,7 +314,7 @@ mod tests {
             ("skills/*.md", "c.md", true),
             ("skills/*.md", "a/SKILL.md", false),
         ] {
-            let chosen = Chosen {
+            let chosen = FolderChoice {
                 below: "skills".to_owned(),
                 leads: vec![Wildcard::parse(lead).unwrap()],
                 choices: Vec::new(),
@@ -338,9 +341,9 @@ mod tests {
     #[test]
     fn rules_that_are_none_are_refused() {
         for written in ["", " ", "!", "+", "a\0b", "!a\nb"] {
-            assert!(Choice::default().add(written).is_err(), "{written:?}");
+            assert!(SkillChoice::default().add(written).is_err(), "{written:?}");
         }
         let many = "{a,b}".repeat(7);
-        assert!(Choice::default().add(&many).is_err());
+        assert!(SkillChoice::default().add(&many).is_err());
     }
 }

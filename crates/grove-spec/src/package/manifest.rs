@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::agent_plugin;
-use super::choice::{Choice, folder_of_pattern};
+use super::choice::{SkillChoice, folder_of_pattern};
 use super::paths::{PathRefusal, path_below};
 use super::source::is_package_name;
-use crate::agent::{self, Format};
+use crate::agent::{self, AgentFormat};
 use crate::chain;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
 use crate::text::one_line;
 use crate::wildcard::Wildcard;
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
 /// The most paths of one list that are read.
 pub const MAX_PATHS: usize = 64;
@@ -45,7 +45,7 @@ impl ManifestFile {
 
 /// The kinds of things that a package can provide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EntryKind {
     /// Folders of skills, or single skill files.
     Skills,
     /// Folders of agents, or single agent files.
@@ -54,7 +54,7 @@ pub enum Kind {
     Chains,
 }
 
-impl Kind {
+impl EntryKind {
     /// All kinds, in a fixed order.
     pub const ALL: [Self; 3] = [Self::Skills, Self::Agents, Self::Chains];
 
@@ -86,13 +86,13 @@ impl Kind {
 
 /// A folder or a file that a package provides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct ProvidedPath {
     /// The kind of its contents.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Its path below the package; empty for the package itself.
     pub path: String,
     /// The format of the agents in it.
-    pub format: Format,
+    pub format: AgentFormat,
     /// Set if its absence is a finding, which is not so for a plugin's usual folders.
     pub is_named: bool,
     /// Set if only folders directly in it count.
@@ -108,25 +108,24 @@ pub struct Given {
 pub struct Manifest {
     /// The name of the package.
     pub name: Option<String>,
-    /// The file that was read.
     file: Option<ManifestFile>,
     /// The folders and files, in order, each once.
-    pub given: Vec<Given>,
+    pub provided: Vec<ProvidedPath>,
     /// Set if it has anything about contents for Grove, even an empty list or a fault.
-    pub speaks: bool,
+    pub has_contents: bool,
     /// Set if it has an object for pi; then no folder counts only by its usual name.
     pub has_pi: bool,
     /// Set if it has a list of skills, even an empty one.
-    says_skills: bool,
+    lists_skills: bool,
     /// The rules that choose among its skills.
-    pub choice: Choice,
+    pub choice: SkillChoice,
     /// Findings about the manifest.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Returns true if a `package.json` may have anything for Grove. In a folder with thousands of packages hardly one
 /// does, and a search for a word is cheaper than reading.
-pub fn may_speak_of_us(bytes: &[u8]) -> bool {
+pub fn may_concern_grove(bytes: &[u8]) -> bool {
     [&b"\"pi\""[..], b"\"pi-subagents\"", b"\"grove\""]
         .iter()
         .any(|word| memchr::memmem::find(bytes, word).is_some())
@@ -165,7 +164,7 @@ impl Manifest {
         let document = match document {
             Ok(document) => document,
             Err((message, position)) => {
-                manifest.speaks = true;
+                manifest.has_contents = true;
                 manifest.complain(position, format!("the manifest is not JSON: {message}"));
                 return manifest;
             }
@@ -173,7 +172,7 @@ impl Manifest {
         let node = &document.node;
         if node.as_map().is_none() {
             let message = format!("the manifest is {}, not an object", kind_of(node));
-            manifest.speaks = true;
+            manifest.has_contents = true;
             manifest.complain(node.position, message);
             return manifest;
         }
@@ -186,43 +185,48 @@ impl Manifest {
         manifest
     }
 
-    fn npm(&mut self, node: &Node) {
-        for kind in [Kind::Agents, Kind::Chains, Kind::Skills] {
+    fn npm(&mut self, node: &YamlNode) {
+        for kind in [EntryKind::Agents, EntryKind::Chains, EntryKind::Skills] {
             self.list(node, &["grove"], kind);
         }
-        for kind in [Kind::Agents, Kind::Chains] {
+        for kind in [EntryKind::Agents, EntryKind::Chains] {
             self.list(node, &["pi-subagents"], kind);
             self.list(node, &["pi", "subagents"], kind);
         }
-        self.list(node, &["pi"], Kind::Skills);
+        self.list(node, &["pi"], EntryKind::Skills);
         self.has_pi = node.get("pi").is_some_and(|pi| pi.as_map().is_some());
     }
 
     /// Adds the usual folder of skills, unless the manifest lists skills.
     pub fn add_usual_skills(&mut self) {
-        if !self.says_skills {
-            self.add(Kind::Skills, Kind::Skills.word().to_owned(), None, None);
+        if !self.lists_skills {
+            self.add(
+                EntryKind::Skills,
+                EntryKind::Skills.word().to_owned(),
+                None,
+                None,
+            );
         }
     }
 
     /// Adds a plugin's usual folders, and those that it names beside them.
-    fn claude(&mut self, node: &Node) {
-        self.speaks = true;
-        for kind in [Kind::Skills, Kind::Agents] {
+    fn claude(&mut self, node: &YamlNode) {
+        self.has_contents = true;
+        for kind in [EntryKind::Skills, EntryKind::Agents] {
             self.add(kind, kind.word().to_owned(), None, None);
             self.list(node, &[], kind);
         }
-        for given in &mut self.given {
-            given.format = Format::Claude;
+        for given in &mut self.provided {
+            given.format = AgentFormat::Claude;
         }
     }
 
     /// Adds the skills directly in `skills`, unless the manifest refuses the plugin.
-    fn agent_plugin(&mut self, node: &Node) {
+    fn agent_plugin(&mut self, node: &YamlNode) {
         let Some(judged) = agent_plugin::judge(node) else {
             return;
         };
-        self.speaks = true;
+        self.has_contents = true;
         let is_refused = !judged.refusals.is_empty();
         for (position, message) in judged.refusals {
             self.complain(position, format!("the plugin is not used: {message}"));
@@ -233,14 +237,19 @@ impl Manifest {
         if is_refused {
             return;
         }
-        self.add(Kind::Skills, Kind::Skills.word().to_owned(), None, None);
-        for given in &mut self.given {
+        self.add(
+            EntryKind::Skills,
+            EntryKind::Skills.word().to_owned(),
+            None,
+            None,
+        );
+        for given in &mut self.provided {
             given.is_flat = true;
         }
     }
 
     /// Reads one list of paths: `<objects…>.<kind>`.
-    fn list(&mut self, node: &Node, objects: &[&str], kind: Kind) {
+    fn list(&mut self, node: &YamlNode, objects: &[&str], kind: EntryKind) {
         let (mut inner, mut path) = (node, String::new());
         for object in objects {
             let Some(next) = inner.get(object) else {
@@ -248,7 +257,7 @@ impl Manifest {
             };
             path = format!("{path}{object}.");
             if next.as_map().is_none() {
-                self.speaks = true;
+                self.has_contents = true;
                 let key = path.trim_end_matches('.');
                 let message = format!("`{key}` is {}, not an object", kind_of(next));
                 self.complain(next.position, message);
@@ -259,12 +268,12 @@ impl Manifest {
         let Some(value) = inner.get(kind.word()) else {
             return;
         };
-        self.speaks = true;
-        self.says_skills |= kind == Kind::Skills;
+        self.has_contents = true;
+        self.lists_skills |= kind == EntryKind::Skills;
         let key = format!("{path}{}", kind.word());
         match &value.value {
-            Value::List(items) => self.paths(items, kind, &key, value.position),
-            Value::Text(_) if text_of(value).is_some() => {
+            YamlValue::List(items) => self.paths(items, kind, &key, value.position),
+            YamlValue::Text(_) if text_of(value).is_some() => {
                 self.paths(std::slice::from_ref(value), kind, &key, value.position);
             }
             _ => {
@@ -274,7 +283,7 @@ impl Manifest {
         }
     }
 
-    fn paths(&mut self, items: &[Node], kind: Kind, key: &str, position: Position) {
+    fn paths(&mut self, items: &[YamlNode], kind: EntryKind, key: &str, position: Position) {
         let mut unreadable = Vec::new();
         for item in items.iter().take(MAX_PATHS) {
             let Some(text) = text_of(item).filter(|text| !text.trim().is_empty()) else {
@@ -283,7 +292,7 @@ impl Manifest {
             };
             let text = text.trim();
             if self.file == Some(ManifestFile::Npm)
-                && kind == Kind::Skills
+                && kind == EntryKind::Skills
                 && text.starts_with(['!', '+', '-'])
             {
                 if let Err(why) = self.choice.add(text) {
@@ -326,8 +335,8 @@ impl Manifest {
     }
 
     /// Adds a path, or the folder of a pattern: skills are chosen by patterns, as pi does it.
-    fn named(&mut self, kind: Kind, path: String, key: &str, position: Position) {
-        let is_chosen = self.file == Some(ManifestFile::Npm) && kind == Kind::Skills;
+    fn named(&mut self, kind: EntryKind, path: String, key: &str, position: Position) {
+        let is_chosen = self.file == Some(ManifestFile::Npm) && kind == EntryKind::Skills;
         let Some(folder) = folder_of_pattern(&path).filter(|_| is_chosen) else {
             return self.add(kind, path, Some(position), None);
         };
@@ -342,22 +351,23 @@ impl Manifest {
 
     fn add(
         &mut self,
-        kind: Kind,
+        kind: EntryKind,
         path: String,
         position: Option<Position>,
         pattern: Option<Wildcard>,
     ) {
-        self.speaks = true;
-        let mut known = self.given.iter();
-        let is_same =
-            |given: &Given| given.kind == kind && given.path == path && given.pattern == pattern;
+        self.has_contents = true;
+        let mut known = self.provided.iter();
+        let is_same = |given: &ProvidedPath| {
+            given.kind == kind && given.path == path && given.pattern == pattern
+        };
         if known.any(is_same) {
             return;
         }
-        self.given.push(Given {
+        self.provided.push(ProvidedPath {
             kind,
             path,
-            format: Format::Native,
+            format: AgentFormat::Native,
             is_named: position.is_some(),
             is_flat: false,
             pattern,
@@ -381,7 +391,7 @@ mod tests {
     use super::*;
 
     fn given(manifest: &Manifest) -> Vec<(&'static str, &str)> {
-        let all = manifest.given.iter();
+        let all = manifest.provided.iter();
         all.map(|given| (given.kind.word(), given.path.as_str()))
             .collect()
     }
@@ -418,7 +428,7 @@ mod tests {
         assert_eq!(codes(&manifest), [""; 0]);
         assert_eq!(manifest.name.as_deref(), Some("p"));
         let other = npm(&json!({"name": "p", "dependencies": {"pi": "1"}}));
-        assert!(!other.speaks && other.given.is_empty());
+        assert!(!other.has_contents && other.provided.is_empty());
     }
 
     #[test]
@@ -449,7 +459,7 @@ mod tests {
         ] {
             let manifest = npm(&value);
             assert_eq!(codes(&manifest), expected, "{value}");
-            assert_eq!(manifest.given.len(), paths, "{value}");
+            assert_eq!(manifest.provided.len(), paths, "{value}");
         }
         for broken in [&b"{\"name\":\"x\", \"pi\": {"[..], b"[]", b"\xff", b""] {
             let manifest = Manifest::read(broken, ManifestFile::Npm);
@@ -490,8 +500,9 @@ mod tests {
     fn plugins_have_usual_folders() {
         let text = json!({"name": "p", "agents": "./team", "skills": ["skills", "more"]});
         let manifest = Manifest::read(text.to_string().as_bytes(), ManifestFile::Claude);
-        let formats: Vec<Format> = manifest.given.iter().map(|given| given.format).collect();
-        assert_eq!(formats, [Format::Claude; 4]);
+        let formats: Vec<AgentFormat> =
+            manifest.provided.iter().map(|given| given.format).collect();
+        assert_eq!(formats, [AgentFormat::Claude; 4]);
         assert_eq!(
             given(&manifest),
             [
@@ -507,7 +518,7 @@ mod tests {
         };
         let known = plugin("https://agent-plugins.org/schemas/1.0.0/plugin.schema.json");
         assert_eq!(given(&known), [("skills", "skills")]);
-        assert!(known.given[0].is_flat);
+        assert!(known.provided[0].is_flat);
         assert_eq!(
             codes(&known),
             ["package-manifest"],
@@ -517,10 +528,10 @@ mod tests {
             json!({"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"});
         let nameless = Manifest::read(nameless.to_string().as_bytes(), ManifestFile::AgentPlugin);
         assert_eq!(codes(&nameless), ["package-manifest"]);
-        assert!(nameless.speaks && nameless.given.is_empty());
+        assert!(nameless.has_contents && nameless.provided.is_empty());
         let later = plugin("https://agent-plugins.org/schemas/9.0.0/plugin.schema.json");
         assert_eq!(codes(&later), ["package-manifest"]);
-        assert!(!plugin("https://example.org/other").speaks);
+        assert!(!plugin("https://example.org/other").has_contents);
     }
 
     #[test]
@@ -531,7 +542,7 @@ mod tests {
             ("{\"pi-subagents\":{}}", true),
             ("{\"grove\":{}}", true),
         ] {
-            assert_eq!(may_speak_of_us(text.as_bytes()), expected, "{text}");
+            assert_eq!(may_concern_grove(text.as_bytes()), expected, "{text}");
         }
     }
 }

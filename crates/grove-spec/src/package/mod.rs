@@ -11,9 +11,11 @@ mod settings;
 mod skill_folders;
 mod source;
 
-pub use choice::{Choice, Chosen, SkillFilter};
-pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, dependencies, may_speak_of_us};
+pub use choice::{FolderChoice, SkillChoice, SkillFilter};
+pub use manifest::{
+    EntryKind, MAX_PATHS, Manifest, ManifestFile, ProvidedPath, dependencies, may_concern_grove,
+};
 pub use paths::{PathRefusal, path_below};
-pub use settings::{MAX_NAMED, Named, PiSettings, read_settings};
+pub use settings::{MAX_NAMED, NamedPackage, PiSettings, read_settings};
 pub use skill_folders::NamedFolder;
 pub use source::{PackageSource, is_package_name};

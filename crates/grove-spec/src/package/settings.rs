@@ -6,14 +6,14 @@ use super::source::{self, PackageSource};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
 /// The most packages, and the most folders with skills, that one settings file may name.
 pub const MAX_NAMED: usize = 200;
 
 /// A package that a settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedPackage {
     /// The source that its name stands for.
     pub source: PackageSource,
     /// The name as it is written.
@@ -24,7 +24,7 @@ pub struct Named {
     pub skills: SkillFilter,
 }
 
-impl Named {
+impl NamedPackage {
     /// Reads one name, or returns a finding if it cannot be resolved.
     pub fn read(written: &str, position: Option<Position>) -> Result<Self, Diagnostic> {
         match PackageSource::parse(written) {
@@ -46,7 +46,7 @@ impl Named {
 #[derive(Debug, Default)]
 pub struct PiSettings {
     /// The packages it names.
-    pub packages: Vec<Named>,
+    pub packages: Vec<NamedPackage>,
     /// The folders with skills that it names.
     pub skills: Vec<NamedFolder>,
     /// The fault of the file as a whole; then nothing in it is used.
@@ -82,7 +82,7 @@ pub fn read_settings(bytes: &[u8]) -> PiSettings {
 }
 
 /// The object in a settings file; nothing if the file is blank.
-fn document_of(bytes: &[u8]) -> Result<Option<Node>, Diagnostic> {
+fn document_of(bytes: &[u8]) -> Result<Option<YamlNode>, Diagnostic> {
     let complaint = |position: Position, message: String| {
         Diagnostic::new(Code::PackageSettings, message).at(position)
     };
@@ -107,8 +107,8 @@ fn document_of(bytes: &[u8]) -> Result<Option<Node>, Diagnostic> {
     Ok(Some(document.node))
 }
 
-fn named_in(packages: &Node) -> (Vec<Named>, Vec<Diagnostic>) {
-    let Value::List(items) = &packages.value else {
+fn named_in(packages: &YamlNode) -> (Vec<NamedPackage>, Vec<Diagnostic>) {
+    let YamlValue::List(items) = &packages.value else {
         let message = format!("`packages` is {}, not a list", kind_of(packages));
         let finding = Diagnostic::new(Code::PackageSettings, message);
         return (Vec::new(), vec![finding.at(packages.position)]);
@@ -124,7 +124,7 @@ fn named_in(packages: &Node) -> (Vec<Named>, Vec<Diagnostic>) {
             diagnostics.push(Diagnostic::new(Code::PackageSource, message).at(item.position));
             continue;
         };
-        match Named::read(written, Some(source.position)) {
+        match NamedPackage::read(written, Some(source.position)) {
             Ok(mut read) => {
                 let (skills, findings) = SkillFilter::read(item);
                 read.skills = skills;

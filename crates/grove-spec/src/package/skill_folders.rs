@@ -5,7 +5,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{kind_of, text_of};
 use crate::text::{is_line, one_line};
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
 /// A folder with skills that a settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +22,11 @@ const UNPRINTABLE: &str = "has control characters";
 const PATTERN: &str = "is a pattern; only folders can be named";
 
 /// Reads `skills`: a list of paths. A fault in one entry does not affect the others.
-pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
+pub(super) fn read(skills: &YamlNode) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
     let finding = |message: String, position: Position| {
         Diagnostic::new(Code::SkillFolderValue, message).at(position)
     };
-    let Value::List(items) = &skills.value else {
+    let YamlValue::List(items) = &skills.value else {
         let message = format!("`skills` is {}, not a list of folders", kind_of(skills));
         return (Vec::new(), vec![finding(message, skills.position)]);
     };

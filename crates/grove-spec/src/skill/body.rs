@@ -39,7 +39,6 @@ fn check_characters(text: &str, body_offset: usize, body: &str, diagnostics: &mu
     }
 }
 
-/// The diagnostic for hidden text in a part of the file.
 pub(super) fn hidden(finding: &hidden_text::HiddenText, place: &str) -> Diagnostic {
     let count = finding.count;
     match finding.kind {

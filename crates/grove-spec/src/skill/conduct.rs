@@ -14,7 +14,6 @@ use super::body::position_of;
 /// The most exclamation marks of a text that are checked.
 const MOST_MARKS: usize = 10_000;
 
-/// The marker of a chat template in a text, if it has one.
 pub(super) fn role_marker(text: &str) -> Option<&str> {
     const MARKERS: [&str; 5] = ["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<|"];
     let bytes = text.as_bytes();

@@ -1,20 +1,18 @@
-//! The reading of top-level entries into the fields of a [`Skill`].
+//! The reading of top-level entries into the fields of a [`SkillFile`].
 
 use super::{
-    Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, conduct, requirements,
-    split_tools, tree_keys,
+    MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, SkillDetails, SkillFile, body, conduct,
+    requirements, split_tools, tree_keys,
 };
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::field_reader::FieldReader;
 use crate::hidden_text;
 use crate::text::{edits, is_control, is_plain, without_credentials};
-use crate::yaml::{Entry, KnownKeys, Node, Value};
+use crate::yaml::{KnownKeys, YamlEntry, YamlNode, YamlValue};
 
-/// A key that Grove understands.
 pub(super) struct SkillKey {
     name: &'static str,
-    /// Other spellings and names of the key.
     others: &'static [&'static str],
     /// The value that counts if a restricting one cannot be read, in words.
     strictest: Option<&'static str>,
@@ -70,7 +68,6 @@ const FURTHER_KEYS: &str = "version author tags category keywords tools disallow
     title triggers requires dependencies";
 
 impl SkillKey {
-    /// Returns the keys by their own names.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(|row| row.name)
     }
@@ -115,11 +112,10 @@ pub(super) const KNOWN: KnownKeys = KnownKeys {
     },
 };
 
-/// Reads the fields of a skill.
-pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
+pub(super) fn read(entries: Vec<YamlEntry>, diagnostics: &mut Vec<Diagnostic>) -> SkillFile {
     let mut reader = SkillReader {
         values: FieldReader::new(diagnostics),
-        skill: Skill::default(),
+        skill: SkillFile::default(),
     };
     let mut description_at = None;
     for entry in entries {
@@ -144,11 +140,11 @@ pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Sk
 
 struct SkillReader<'a> {
     values: FieldReader<'a>,
-    skill: Skill,
+    skill: SkillFile,
 }
 
 impl SkillReader<'_> {
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: YamlEntry) {
         let Some(row) = SkillKey::of(&entry.key) else {
             self.nearly_restricting(&entry);
             return self.skill.unknown.push(entry);
@@ -169,11 +165,11 @@ impl SkillReader<'_> {
             }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
-                let disabled = self.restricted(row, |values| values.said_boolean(&entry));
+                let disabled = self.restricted(row, |values| values.required_boolean(&entry));
                 self.skill.model_invocable &= disabled.flatten() == Some(false);
             }
             "user-invocable" => {
-                let invocable = self.restricted(row, |values| values.said_boolean(&entry));
+                let invocable = self.restricted(row, |values| values.required_boolean(&entry));
                 self.skill.user_invocable &= invocable.flatten() == Some(true);
             }
             "argument-hint" => {
@@ -205,7 +201,7 @@ impl SkillReader<'_> {
     }
 
     /// Reports an unknown key that is nearly written as one that restricts.
-    fn nearly_restricting(&mut self, entry: &Entry) {
+    fn nearly_restricting(&mut self, entry: &YamlEntry) {
         let written = bare(&entry.key);
         let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
         if let Some(row) = rows.find(|row| edits(&written, &bare(row.name), 2).is_some()) {
@@ -221,7 +217,7 @@ impl SkillReader<'_> {
     }
 
     /// Applies a switch below `metadata`, where no program reads it: its author meant to restrict the skill all the same.
-    fn misplaced(&mut self, metadata: &[Entry]) {
+    fn misplaced(&mut self, metadata: &[YamlEntry]) {
         for entry in metadata {
             let Some(row) = SkillKey::restricting(&entry.key) else {
                 continue;
@@ -255,9 +251,9 @@ impl SkillReader<'_> {
 
     fn set_text(
         &mut self,
-        entry: &Entry,
-        read: fn(&mut Self, &Entry) -> Option<String>,
-        field: fn(&mut Details) -> &mut Option<String>,
+        entry: &YamlEntry,
+        read: fn(&mut Self, &YamlEntry) -> Option<String>,
+        field: fn(&mut SkillDetails) -> &mut Option<String>,
     ) {
         if let Some(text) = read(self, entry) {
             *field(self.skill.details.get_or_insert_default()) = Some(text);
@@ -266,9 +262,9 @@ impl SkillReader<'_> {
 
     fn set_list(
         &mut self,
-        entry: &Entry,
+        entry: &YamlEntry,
         split: fn(&str) -> Vec<String>,
-        field: fn(&mut Details) -> &mut Vec<String>,
+        field: fn(&mut SkillDetails) -> &mut Vec<String>,
     ) {
         let list = self.values.list(entry, split).unwrap_or_default();
         if !list.is_empty() {
@@ -276,7 +272,7 @@ impl SkillReader<'_> {
         }
     }
 
-    fn name(&mut self, entry: &Entry) -> Option<String> {
+    fn name(&mut self, entry: &YamlEntry) -> Option<String> {
         let text = self.required_text(entry)?;
         let name = if text.contains(char::is_whitespace) {
             text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -304,7 +300,7 @@ impl SkillReader<'_> {
         Some(name)
     }
 
-    fn description(&mut self, entry: &Entry) -> Option<String> {
+    fn description(&mut self, entry: &YamlEntry) -> Option<String> {
         let text = self.required_text(entry)?;
         let length = if text.len() > MAX_DESCRIPTION {
             text.chars().count()
@@ -321,7 +317,7 @@ impl SkillReader<'_> {
         Some(text)
     }
 
-    fn compatibility(&mut self, entry: &Entry) -> Option<String> {
+    fn compatibility(&mut self, entry: &YamlEntry) -> Option<String> {
         let text = self.text(entry)?;
         let length = text.chars().count();
         if length > MAX_COMPATIBILITY {
@@ -335,10 +331,10 @@ impl SkillReader<'_> {
     }
 
     /// Reads text that is shown to a model: a list or mapping makes the skill invalid.
-    fn required_text(&mut self, entry: &Entry) -> Option<String> {
+    fn required_text(&mut self, entry: &YamlEntry) -> Option<String> {
         match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => {
+            YamlValue::Text(scalar) if scalar.is_null() => None,
+            YamlValue::Text(scalar) => {
                 let cleaned = self.clean(&scalar.text, entry);
                 self.check_structure(&cleaned, entry);
                 if let Some(words) = conduct::claims_everything(&cleaned) {
@@ -347,12 +343,12 @@ impl SkillReader<'_> {
                 }
                 (!cleaned.is_empty()).then_some(cleaned)
             }
-            Value::List(_) | Value::Map(_) => self.values.required_text(entry),
+            YamlValue::List(_) | YamlValue::Map(_) => self.values.required_text(entry),
         }
     }
 
     /// Reports tags and markers with which a text would leave its place in a prompt.
-    fn check_structure(&mut self, text: &str, entry: &Entry) {
+    fn check_structure(&mut self, text: &str, entry: &YamlEntry) {
         // Tags and markers begin with one of these, which few texts have.
         if memchr::memchr2(b'<', b'[', text.as_bytes()).is_none() {
             return;
@@ -367,37 +363,37 @@ impl SkillReader<'_> {
         }
     }
 
-    fn text(&mut self, entry: &Entry) -> Option<String> {
+    fn text(&mut self, entry: &YamlEntry) -> Option<String> {
         self.values.text(entry)
     }
 
-    fn address(&mut self, entry: &Entry) -> Option<String> {
+    fn address(&mut self, entry: &YamlEntry) -> Option<String> {
         let address = self.text(entry)?;
         Some(without_credentials(&address).into_owned())
     }
 
     /// Reads `argument-hint: [file] [mode]`, which is meant as text and is a list only to YAML.
-    fn hint(&mut self, entry: &Entry) -> Option<String> {
+    fn hint(&mut self, entry: &YamlEntry) -> Option<String> {
         match &entry.value.value {
-            Value::List(items) => {
-                let words: Vec<&str> = items.iter().filter_map(Node::as_text).collect();
+            YamlValue::List(items) => {
+                let words: Vec<&str> = items.iter().filter_map(YamlNode::as_text).collect();
                 Some(self.clean(&format!("[{}]", words.join(", ")), entry))
             }
             _ => self.text(entry),
         }
     }
 
-    fn metadata(&mut self, entry: Entry) {
+    fn metadata(&mut self, entry: YamlEntry) {
         match entry.value.value {
-            Value::Map(entries) => {
+            YamlValue::Map(entries) => {
                 self.misplaced(&entries);
                 self.skill.metadata = entries;
             }
-            Value::Text(ref scalar) if scalar.is_null() => {}
-            Value::Text(ref scalar) => {
+            YamlValue::Text(ref scalar) if scalar.is_null() => {}
+            YamlValue::Text(ref scalar) => {
                 match requirements::json_to_node(&scalar.text, entry.value.position) {
-                    Some(Node {
-                        value: Value::Map(entries),
+                    Some(YamlNode {
+                        value: YamlValue::Map(entries),
                         ..
                     }) => self.skill.metadata = entries,
                     // Text that looks like an object or names a key, but is not a mapping, may hide requirements.
@@ -411,7 +407,7 @@ impl SkillReader<'_> {
                     }
                 }
             }
-            Value::List(ref items) => {
+            YamlValue::List(ref items) => {
                 // A list of words cannot hide requirements.
                 if items.iter().any(|item| item.as_text().is_none()) {
                     self.hidden_requirements("`metadata` is a list, not a mapping", &entry);
@@ -424,7 +420,7 @@ impl SkillReader<'_> {
     }
 
     /// Makes the skill ineligible, since this value may hide requirements.
-    fn hidden_requirements(&mut self, reason: &str, entry: &Entry) {
+    fn hidden_requirements(&mut self, reason: &str, entry: &YamlEntry) {
         self.report(Code::RequirementsUnreadable, reason.to_owned(), entry);
         self.skill.requirements = Some(Box::new(super::Requirements {
             unreadable: Some(reason.to_owned()),
@@ -432,17 +428,17 @@ impl SkillReader<'_> {
         }));
     }
 
-    fn clean(&mut self, text: &str, entry: &Entry) -> String {
+    fn clean(&mut self, text: &str, entry: &YamlEntry) -> String {
         clean(text, entry, self.values.diagnostics)
     }
 
-    fn report(&mut self, code: Code, message: String, entry: &Entry) {
+    fn report(&mut self, code: Code, message: String, entry: &YamlEntry) {
         self.values.report::<()>(code, message, entry);
     }
 }
 
 /// Text without control and hidden characters, trimmed; each kind found is reported once.
-pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> String {
+pub(crate) fn clean(text: &str, entry: &YamlEntry, diagnostics: &mut Vec<Diagnostic>) -> String {
     if is_plain(text) {
         return text.trim().to_owned();
     }

@@ -3,7 +3,7 @@
 //! Only kept parts count towards the limit. A description of a megabyte is not read to its end, so the part beyond a
 //! fixed bound is dropped and does not count; a long body counts in full. A file within the limit is kept as it is.
 
-use super::{MAX_DESCRIPTION, Parsed, parse_bytes};
+use super::{MAX_DESCRIPTION, ParsedSkill, parse_bytes};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 
@@ -19,7 +19,7 @@ pub const fn most_read(limit: u64) -> u64 {
 }
 
 /// Reads the bytes of a skill file under a limit; the error is a finding that it is too large.
-pub fn parse_within(bytes: &[u8], limit: u64) -> Result<Parsed, Diagnostic> {
+pub fn parse_within(bytes: &[u8], limit: u64) -> Result<ParsedSkill, Diagnostic> {
     let size = bytes.len() as u64;
     let mut parsed = parse_bytes(bytes);
     if size <= limit {
@@ -42,7 +42,7 @@ pub fn too_large(size: u64, limit: u64) -> Diagnostic {
 }
 
 /// Cuts a description over the bound and reports it; returns the number of dropped bytes.
-fn cut_description(parsed: &mut Parsed) -> usize {
+fn cut_description(parsed: &mut ParsedSkill) -> usize {
     let Some(description) = &mut parsed.skill.description else {
         return 0;
     };
@@ -138,7 +138,7 @@ mod tests {
             kept - 1
         );
         assert_eq!(refused, Err((Code::FileTooLarge, message)));
-        let parsed = parse_within(&bytes, kept).unwrap_or_else(Parsed::refused);
+        let parsed = parse_within(&bytes, kept).unwrap_or_else(ParsedSkill::refused);
         let finding = parsed
             .diagnostics
             .last()

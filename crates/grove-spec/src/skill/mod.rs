@@ -1,4 +1,4 @@
-//! `SKILL.md`: from bytes to a [`Skill`] and findings.
+//! `SKILL.md`: from bytes to a [`SkillFile`] and findings.
 
 pub(crate) mod body;
 mod conduct;
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::frontmatter;
-use crate::yaml::Entry;
+use crate::yaml::YamlEntry;
 
 pub use fields::is_standard_name;
 pub use file_limit::parse_within;
 pub use requirements::Requirements;
 pub(crate) use tools::split_outside_parentheses;
 pub use tools::split_tools;
-pub use tree_keys::{Children, TreeKeys};
+pub use tree_keys::{DeclaredChildren, TreeKeys};
 
 /// The longest name the standard allows, in characters.
 pub const MAX_NAME: usize = 64;
@@ -33,7 +33,7 @@ pub const MAX_COMPATIBILITY: usize = 500;
 
 /// The frontmatter of a skill file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skill {
+pub struct SkillFile {
     /// The name in the frontmatter; without one, the folder's name counts.
     pub name: Option<String>,
     /// The purpose of the skill and when to use it. A skill without one is in no catalog.
@@ -45,11 +45,11 @@ pub struct Skill {
     /// The conditions for using the skill.
     pub requirements: Option<Box<Requirements>>,
     /// The other keys that Grove knows; most skills have none of them.
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<SkillDetails>>,
     /// The entries of `metadata`, as written.
-    pub metadata: Vec<Entry>,
+    pub metadata: Vec<YamlEntry>,
     /// Keys that Grove does not know, as written.
-    pub unknown: Vec<Entry>,
+    pub unknown: Vec<YamlEntry>,
 }
 
 /// The optional keys that Grove and the hosts know.
@@ -58,7 +58,7 @@ pub struct Skill {
     missing_docs,
     reason = "each field is the frontmatter key of the same name"
 )]
-pub struct Details {
+pub struct SkillDetails {
     pub license: Option<String>,
     pub compatibility: Option<String>,
     pub allowed_tools: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Details {
     pub tree: Option<Box<TreeKeys>>,
 }
 
-impl Details {
+impl SkillDetails {
     const NONE: Self = Self {
         license: None,
         compatibility: None,
@@ -99,7 +99,7 @@ impl Details {
     };
 }
 
-impl Default for Skill {
+impl Default for SkillFile {
     fn default() -> Self {
         Self {
             name: None,
@@ -114,10 +114,10 @@ impl Default for Skill {
     }
 }
 
-impl Skill {
+impl SkillFile {
     /// Returns the optional keys, all empty for a skill that has none.
-    pub fn details(&self) -> &Details {
-        static NONE: Details = Details::NONE;
+    pub fn details(&self) -> &SkillDetails {
+        static NONE: SkillDetails = SkillDetails::NONE;
         self.details.as_deref().unwrap_or(&NONE)
     }
 
@@ -137,16 +137,16 @@ impl Skill {
 
 /// A skill file as read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parsed {
+pub struct ParsedSkill {
     /// The skill; to be used only if no finding is an error.
-    pub skill: Skill,
+    pub skill: SkillFile,
     /// Byte offset of the body.
     pub body_offset: usize,
     /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Parsed {
+impl ParsedSkill {
     /// Returns true if the file is usable as a skill.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
@@ -166,7 +166,7 @@ impl Parsed {
     /// The result for a file that cannot be read as a skill.
     pub fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            skill: Skill::default(),
+            skill: SkillFile::default(),
             body_offset: 0,
             diagnostics: vec![diagnostic],
         }
@@ -174,22 +174,22 @@ impl Parsed {
 }
 
 /// Reads the bytes of a skill file.
-pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
+pub fn parse_bytes(bytes: &[u8]) -> ParsedSkill {
+    frontmatter::text_of(bytes).map_or_else(ParsedSkill::refused, parse)
 }
 
 /// Reads the text of a skill file.
-pub fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> ParsedSkill {
     let document = match frontmatter::read(text, fields::KNOWN) {
         Ok(document) => document,
-        Err(refusal) => return Parsed::refused(refusal),
+        Err(refusal) => return ParsedSkill::refused(refusal),
     };
     let mut diagnostics = document.diagnostics;
-    let skill = document.entries.map_or_else(Skill::default, |entries| {
+    let skill = document.entries.map_or_else(SkillFile::default, |entries| {
         fields::read(entries, &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
-    Parsed {
+    ParsedSkill {
         skill,
         body_offset: document.body_offset,
         diagnostics,

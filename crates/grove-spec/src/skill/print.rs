@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::Skill;
-use crate::yaml::{Entry, Node, Scalar, Value, scan};
+use super::SkillFile;
+use crate::yaml::{Scalar, YamlEntry, YamlNode, YamlValue, scan};
 
 /// A skill file with this frontmatter and body.
-pub fn print(skill: &Skill, body: &str) -> String {
+pub fn print(skill: &SkillFile, body: &str) -> String {
     let mut out = String::from("---\n");
     let details = skill.details();
     text(&mut out, "name", skill.name.as_deref());
@@ -78,8 +78,7 @@ fn list(out: &mut String, key: &str, values: &[String]) {
     }
 }
 
-/// Writes entries, one a line, at a level of indent.
-pub(crate) fn map(out: &mut String, entries: &[Entry], level: usize) {
+pub(crate) fn map(out: &mut String, entries: &[YamlEntry], level: usize) {
     for entry in entries {
         let key = scalar_text(&Scalar {
             text: entry.key.to_string(),
@@ -97,22 +96,22 @@ pub(crate) fn map(out: &mut String, entries: &[Entry], level: usize) {
 }
 
 /// Writes a value after `key:` or `-`, with the line end.
-fn value(out: &mut String, node: &Node, level: usize) {
+fn value(out: &mut String, node: &YamlNode, level: usize) {
     match &node.value {
-        Value::Text(scalar) if scalar.plain && scalar.text.is_empty() => out.push('\n'),
-        Value::Text(scalar) => {
+        YamlValue::Text(scalar) if scalar.plain && scalar.text.is_empty() => out.push('\n'),
+        YamlValue::Text(scalar) => {
             let _ = writeln!(out, " {}", scalar_text(scalar));
         }
-        Value::List(items) if items.is_empty() => out.push_str(" []\n"),
-        Value::Map(entries) if entries.is_empty() => out.push_str(" {}\n"),
-        Value::List(items) => {
+        YamlValue::List(items) if items.is_empty() => out.push_str(" []\n"),
+        YamlValue::Map(entries) if entries.is_empty() => out.push_str(" {}\n"),
+        YamlValue::List(items) => {
             out.push('\n');
             for item in items {
                 let _ = write!(out, "{}-", "  ".repeat(level + 1));
                 value(out, item, level + 1);
             }
         }
-        Value::Map(entries) => {
+        YamlValue::Map(entries) => {
             out.push('\n');
             map(out, entries, level + 1);
         }
@@ -123,7 +122,7 @@ fn value(out: &mut String, node: &Node, level: usize) {
 pub(crate) fn scalar_text(scalar: &Scalar) -> String {
     let as_is = scan::scan(&format!("k: {}\n", scalar.text), 1);
     let reads_back = as_is.as_deref().is_some_and(|entries| {
-        matches!(entries, [Entry { value: Node { value: Value::Text(read), .. }, .. }]
+        matches!(entries, [YamlEntry { value: YamlNode { value: YamlValue::Text(read), .. }, .. }]
             if read.plain && read.text == scalar.text && read.is_null() == scalar.is_null())
     });
     if reads_back && (scalar.plain || !scalar.is_null()) {
@@ -164,7 +163,7 @@ mod tests {
 
     use super::*;
     use crate::diagnostic::Position;
-    use crate::skill::{Details, parse};
+    use crate::skill::{SkillDetails, parse};
 
     fn words() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
@@ -206,25 +205,25 @@ mod tests {
         prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat())
     }
 
-    fn node() -> impl Strategy<Value = Node> {
+    fn node() -> impl Strategy<Value = YamlNode> {
         let at = Position::new(1, 1);
-        let leaf = words().prop_map(move |text| Node::text(text, at));
+        let leaf = words().prop_map(move |text| YamlNode::text(text, at));
         leaf.prop_recursive(3, 12, 4, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4)
-                    .prop_map(move |items| Node::new(Value::List(items), at)),
+                    .prop_map(move |items| YamlNode::new(YamlValue::List(items), at)),
                 prop::collection::vec(("[a-z]{1,6}", inner), 0..4).prop_map(move |pairs| {
-                    let mut entries: Vec<Entry> = Vec::new();
+                    let mut entries: Vec<YamlEntry> = Vec::new();
                     for (key, value) in pairs {
                         if entries.iter().all(|entry| entry.key != key) {
-                            entries.push(Entry {
+                            entries.push(YamlEntry {
                                 key: key.into(),
                                 position: at,
                                 value,
                             });
                         }
                     }
-                    Node::new(Value::Map(entries), at)
+                    YamlNode::new(YamlValue::Map(entries), at)
                 }),
             ]
         })
@@ -233,14 +232,14 @@ mod tests {
     #[test]
     fn a_key_too_long_for_a_line_is_written_apart() {
         let at = Position::new(1, 1);
-        let entry = Entry {
+        let entry = YamlEntry {
             key: "k: ".repeat(600).into(),
             position: at,
-            value: Node::text("v", at),
+            value: YamlNode::text("v", at),
         };
-        let skill = Skill {
+        let skill = SkillFile {
             metadata: vec![entry],
-            ..Skill::default()
+            ..SkillFile::default()
         };
         let printed = print(&skill, "");
         assert_eq!(print(&parse(&printed).skill, ""), printed);
@@ -253,13 +252,13 @@ mod tests {
             name in words(), description in words(), license in prop::option::of(words()), tools in prop::collection::vec(words(), 0..3),
             extra in node(), model in any::<bool>(), body in words(),
         ) {
-            let skill = Skill {
+            let skill = SkillFile {
                 name: Some(name),
                 description: Some(description),
                 model_invocable: model,
-                details: Some(Box::new(Details { license, allowed_tools: tools, ..Details::default() })),
-                metadata: vec![Entry { key: "x".into(), position: Position::new(1, 1), value: extra }],
-                ..Skill::default()
+                details: Some(Box::new(SkillDetails { license, allowed_tools: tools, ..SkillDetails::default() })),
+                metadata: vec![YamlEntry { key: "x".into(), position: Position::new(1, 1), value: extra }],
+                ..SkillFile::default()
             };
             let once = parse(&print(&skill, &body));
             prop_assert!(once.is_valid(), "{:?}\n{}", once.diagnostics, print(&skill, &body));

@@ -9,7 +9,7 @@ use super::fields::{bare, split_commas};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::text::{edits, one_line};
-use crate::yaml::{Entry, MAX_DEPTH, Node, Scalar, Value};
+use crate::yaml::{MAX_DEPTH, Scalar, YamlEntry, YamlNode, YamlValue};
 
 /// The keys of `metadata` that may hold requirements; the first one present counts.
 pub const NAMESPACES: [&str; 3] = ["grove", "openclaw", "clawdbot"];
@@ -40,13 +40,15 @@ pub struct Requirements {
     /// The key of its entry in the configuration; the name by default.
     pub skill_key: Option<String>,
     /// The ways to install missing programs, as written; the library never runs them.
-    pub install: Vec<Node>,
+    pub install: Vec<YamlNode>,
     /// The reason why the requirements could not be read.
     pub unreadable: Option<String>,
 }
 
-/// Reads requirements from the entries of `metadata`.
-pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Option<Requirements> {
+pub(super) fn read(
+    metadata: &[YamlEntry],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Requirements> {
     // A namespace without a value sets nothing, and does not hide a later one.
     let said = metadata.iter().filter(|entry| !entry.value.is_null());
     let (namespace, entry) = NAMESPACES.iter().find_map(|name| {
@@ -56,7 +58,7 @@ pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Opt
     })?;
     let parsed;
     let node = match &entry.value.value {
-        Value::Text(scalar) => match json_to_node(&scalar.text, entry.value.position) {
+        YamlValue::Text(scalar) => match json_to_node(&scalar.text, entry.value.position) {
             Some(node) => {
                 parsed = node;
                 &parsed
@@ -65,7 +67,7 @@ pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Opt
         },
         _ => &entry.value,
     };
-    let mut reader = Reader {
+    let mut reader = RequirementsReader {
         namespace,
         unreadable: None,
     };
@@ -78,13 +80,13 @@ pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Opt
     Some(requirements)
 }
 
-struct Reader {
+struct RequirementsReader {
     namespace: &'static str,
     unreadable: Option<String>,
 }
 
-impl Reader {
-    fn requirements(&mut self, node: &Node) -> Requirements {
+impl RequirementsReader {
+    fn requirements(&mut self, node: &YamlNode) -> Requirements {
         if node.as_map().is_none() {
             let reason = format!(
                 "`metadata.{}` is {}, not a mapping",
@@ -120,7 +122,7 @@ impl Reader {
             primary_env: self.text("primaryEnv", node.get("primaryEnv")),
             skill_key: self.text("skillKey", node.get("skillKey")),
             install: match node.get("install").map(|node| &node.value) {
-                Some(Value::List(items)) => items.clone(),
+                Some(YamlValue::List(items)) => items.clone(),
                 _ => Vec::new(),
             },
             unreadable: None,
@@ -130,7 +132,7 @@ impl Reader {
     }
 
     /// Refuses a key that is nearly one of these: it was meant as a condition, which would not be checked.
-    fn known_words(&mut self, path: &str, words: &[&'static str], node: &Node) {
+    fn known_words(&mut self, path: &str, words: &[&'static str], node: &YamlNode) {
         for entry in node.as_map().unwrap_or_default() {
             let written = bare(&entry.key);
             let is_near = |word: &&&str| edits(&written, &bare(word), word.len() / 3).is_some();
@@ -142,12 +144,12 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, key: &str, node: Option<&Node>) -> Vec<String> {
+    fn list(&mut self, key: &str, node: Option<&YamlNode>) -> Vec<String> {
         match node.map(|node| &node.value) {
             None => Vec::new(),
-            Some(Value::Text(scalar)) if scalar.is_null() => Vec::new(),
-            Some(Value::Text(scalar)) => split_commas(&scalar.text),
-            Some(Value::List(items)) => {
+            Some(YamlValue::Text(scalar)) if scalar.is_null() => Vec::new(),
+            Some(YamlValue::Text(scalar)) => split_commas(&scalar.text),
+            Some(YamlValue::List(items)) => {
                 let texts: Vec<String> = items
                     .iter()
                     .filter_map(|item| item.as_text().map(|text| text.trim().to_owned()))
@@ -157,14 +159,14 @@ impl Reader {
                 }
                 texts
             }
-            Some(Value::Map(_)) => {
+            Some(YamlValue::Map(_)) => {
                 self.fail(key, "a list of names");
                 Vec::new()
             }
         }
     }
 
-    fn text(&mut self, key: &str, node: Option<&Node>) -> Option<String> {
+    fn text(&mut self, key: &str, node: Option<&YamlNode>) -> Option<String> {
         let node = node.filter(|node| !node.is_null())?;
         let text = node.as_text().map(|text| text.trim().to_owned());
         if text.is_none() {
@@ -179,8 +181,8 @@ impl Reader {
     }
 }
 
-fn is_true(node: &Node) -> bool {
-    matches!(&node.value, Value::Text(Scalar { text, plain: true }) if text == "true")
+fn is_true(node: &YamlNode) -> bool {
+    matches!(&node.value, YamlValue::Text(Scalar { text, plain: true }) if text == "true")
 }
 
 /// Returns one spelling for each operating system.
@@ -193,7 +195,7 @@ pub fn os_name(name: &str) -> String {
 }
 
 /// Reads JSON or JSON5 text as a node, bounded in depth before it is parsed.
-pub(super) fn json_to_node(text: &str, position: Position) -> Option<Node> {
+pub(super) fn json_to_node(text: &str, position: Position) -> Option<YamlNode> {
     if bracket_depth(text) > MAX_DEPTH {
         return None;
     }
@@ -217,15 +219,15 @@ fn bracket_depth(text: &str) -> usize {
     deepest
 }
 
-fn node_of(value: serde_json::Value, position: Position) -> Node {
+fn node_of(value: serde_json::Value, position: Position) -> YamlNode {
     use serde_json::Value as Json;
     match value {
-        Json::Null => Node::plain("null", position),
-        Json::Bool(flag) => Node::plain(if flag { "true" } else { "false" }, position),
-        Json::Number(number) => Node::plain(number.to_string(), position),
-        Json::String(text) => Node::text(text, position),
-        Json::Array(items) => Node::new(
-            Value::List(
+        Json::Null => YamlNode::plain("null", position),
+        Json::Bool(flag) => YamlNode::plain(if flag { "true" } else { "false" }, position),
+        Json::Number(number) => YamlNode::plain(number.to_string(), position),
+        Json::String(text) => YamlNode::text(text, position),
+        Json::Array(items) => YamlNode::new(
+            YamlValue::List(
                 items
                     .into_iter()
                     .map(|item| node_of(item, position))
@@ -234,12 +236,12 @@ fn node_of(value: serde_json::Value, position: Position) -> Node {
             position,
         ),
         Json::Object(map) => {
-            let entries = map.into_iter().map(|(key, value)| Entry {
+            let entries = map.into_iter().map(|(key, value)| YamlEntry {
                 key: key.into(),
                 position,
                 value: node_of(value, position),
             });
-            Node::new(Value::Map(entries.collect()), position)
+            YamlNode::new(YamlValue::Map(entries.collect()), position)
         }
     }
 }

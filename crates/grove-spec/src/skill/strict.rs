@@ -1,7 +1,7 @@
 //! Strict validation: every repair is reported, and so is every key outside the standard.
 
 use super::fields::{SkillKey, is_standard_name};
-use super::{Parsed, check_folder};
+use super::{ParsedSkill, check_folder};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::text::nearest;
@@ -9,7 +9,7 @@ use crate::text::nearest;
 /// Returns all findings about a file in a folder, for its author.
 ///
 /// Keys of hosts that Grove understands are only noted; unknown keys and every repair count.
-pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
+pub fn validate(parsed: &ParsedSkill, folder: &str) -> Vec<Diagnostic> {
     let mut findings = parsed.diagnostics.clone();
     if !parsed.is_valid() {
         return findings;

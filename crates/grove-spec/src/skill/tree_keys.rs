@@ -9,27 +9,26 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::hidden_text;
 use crate::text::{first_names, is_control, one_line};
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The most children that a skill may name.
 pub const MAX_CHILDREN: usize = 1_000;
 /// The longest name of a folder, in bytes.
 const MAX_SEGMENT: usize = 255;
-/// The longest id of a parent, in bytes.
 const MAX_PARENT: usize = 1_024;
 
 /// A skill's own keys about its place in a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeKeys {
     /// The children that the skill declares.
-    pub children: Option<Declared<Children>>,
+    pub children: Option<DeclaredValue<DeclaredChildren>>,
     /// The name or id of the skill's parent.
-    pub parent: Option<Declared<String>>,
+    pub parent: Option<DeclaredValue<String>>,
 }
 
 /// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Declared<T> {
+pub struct DeclaredValue<T> {
     /// The value as declared.
     pub value: T,
     /// The position of the value.
@@ -38,15 +37,17 @@ pub struct Declared<T> {
 
 /// The folders below a skill's own that are its children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Children {
+pub enum DeclaredChildren {
     /// Every folder with a skill file: `*`.
     Every,
     /// These folders, in this order; a name may appear twice.
     Named(Vec<String>),
 }
 
-/// Reads the keys from the entries of `metadata`.
-pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Option<Box<TreeKeys>> {
+pub(super) fn read(
+    metadata: &[YamlEntry],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Box<TreeKeys>> {
     let find = |key: &str| {
         let entry = metadata.iter().find(|entry| entry.key == key)?;
         (!entry.value.is_null()).then_some(entry)
@@ -58,16 +59,19 @@ pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Opt
     (keys != TreeKeys::default()).then(|| Box::new(keys))
 }
 
-fn children(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared<Children>> {
+fn children(
+    entry: &YamlEntry,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<DeclaredValue<DeclaredChildren>> {
     let at = entry.value.position;
     let names: Vec<(&str, Position)> = match &entry.value.value {
-        Value::Text(scalar) => scalar
+        YamlValue::Text(scalar) => scalar
             .text
             .split(|c: char| c == ',' || c.is_whitespace())
             .filter(|name| !name.is_empty())
             .map(|name| (name, at))
             .collect(),
-        Value::List(items) => {
+        YamlValue::List(items) => {
             let texts = items.iter().filter_map(|item| {
                 let text = item.as_text();
                 if text.is_none() {
@@ -77,15 +81,15 @@ fn children(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared
             });
             texts.collect()
         }
-        Value::Map(_) => {
+        YamlValue::Map(_) => {
             let wanted = "names in a text or a list, or `*`";
             diagnostics.push(wrong_kind("children", &entry.value, wanted));
             return None;
         }
     };
     if names.iter().any(|(name, _)| *name == "*") {
-        let value = Children::Every;
-        return Some(Declared { value, at });
+        let value = DeclaredChildren::Every;
+        return Some(DeclaredValue { value, at });
     }
     let mut kept = Vec::with_capacity(names.len().min(MAX_CHILDREN));
     for (name, at) in names.iter().take(MAX_CHILDREN) {
@@ -105,11 +109,11 @@ fn children(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared
         );
         diagnostics.push(Diagnostic::new(Code::ChildLimit, message).at(at));
     }
-    let value = Children::Named(kept);
-    (value != Children::Named(Vec::new())).then_some(Declared { value, at })
+    let value = DeclaredChildren::Named(kept);
+    (value != DeclaredChildren::Named(Vec::new())).then_some(DeclaredValue { value, at })
 }
 
-fn parent(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared<String>> {
+fn parent(entry: &YamlEntry, diagnostics: &mut Vec<Diagnostic>) -> Option<DeclaredValue<String>> {
     let at = entry.value.position;
     let Some(text) = entry.value.as_text() else {
         diagnostics.push(wrong_kind("parent", &entry.value, "the name of one skill"));
@@ -124,7 +128,7 @@ fn parent(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared<S
         return None;
     }
     let value = text.to_owned();
-    Some(Declared { value, at })
+    Some(DeclaredValue { value, at })
 }
 
 /// Returns true if a text can only be the name of one folder, and of one that discovery enters.
@@ -146,7 +150,7 @@ fn bad_name(key: &str, name: &str, at: Position) -> Diagnostic {
     Diagnostic::new(Code::ChildName, message).at(at)
 }
 
-fn wrong_kind(key: &str, node: &Node, wanted: &str) -> Diagnostic {
+fn wrong_kind(key: &str, node: &YamlNode, wanted: &str) -> Diagnostic {
     let message = format!("`metadata.{key}` has {}, not {wanted}", node.kind());
     Diagnostic::new(Code::FieldType, message).at(node.position)
 }
@@ -176,8 +180,8 @@ mod tests {
     fn names(keys: &TreeKeys) -> Vec<&str> {
         match keys.children.as_ref().map(|declared| &declared.value) {
             None => vec![],
-            Some(Children::Every) => vec!["*"],
-            Some(Children::Named(names)) => names.iter().map(String::as_str).collect(),
+            Some(DeclaredChildren::Every) => vec!["*"],
+            Some(DeclaredChildren::Named(names)) => names.iter().map(String::as_str).collect(),
         }
     }
 

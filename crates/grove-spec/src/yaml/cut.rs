@@ -9,34 +9,32 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::lenient::{closed_length, is_nothing};
-use super::{IsKnown, Sign, events};
+use super::{IsKnown, KeySpelling, events};
 use crate::fence::{line_at, lines};
 
 /// One top-level key with the lines that belong to it.
-pub(super) struct Chunk<'a> {
+pub(super) struct KeyChunk<'a> {
     pub(super) key: &'a str,
     /// From the first character after the key's colon to the end of its last line.
     pub(super) value: &'a str,
     /// The whole entry in the form that YAML requires.
     pub(super) text: Cow<'a, str>,
     pub(super) line: u32,
-    /// Number of blanks before the key.
     pub(super) indent: usize,
-    /// The way in which the key is written.
-    pub(super) sign: Sign,
+    pub(super) sign: KeySpelling,
     /// The number of the first line of its text that is not indented.
     pub(super) flush: Option<u32>,
 }
 
 /// Cuts a block; nothing if it is not a list of keys.
-pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<Chunk<'_>>> {
-    let lines = Line::all(text, first_line);
+pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<KeyChunk<'_>>> {
+    let lines = SourceLine::all(text, first_line);
     let proper: BTreeSet<&str> = lines
         .iter()
         .filter_map(|line| KeyLine::proper(line.text))
         .map(|key_line| key_line.key)
         .collect();
-    let mut cutter = Cutter {
+    let mut cutter = BlockCutter {
         text,
         is_known,
         proper,
@@ -51,16 +49,16 @@ pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<
     cutter.chunks()
 }
 
-struct Line<'a> {
+struct SourceLine<'a> {
     text: &'a str,
     offset: usize,
     number: u32,
 }
 
-impl<'a> Line<'a> {
+impl<'a> SourceLine<'a> {
     fn all(text: &'a str, first_line: u32) -> Vec<Self> {
         let numbered = (first_line..).zip(lines(text));
-        let all = numbered.map(|(number, (offset, text, _))| Line {
+        let all = numbered.map(|(number, (offset, text, _))| SourceLine {
             text,
             offset,
             number,
@@ -69,27 +67,25 @@ impl<'a> Line<'a> {
     }
 
     /// Returns true if the line is blank, or a comment in the first column.
-    fn is_aside(&self) -> bool {
+    fn is_blank_or_comment(&self) -> bool {
         self.text.trim().is_empty() || self.text.starts_with('#')
     }
 }
 
-/// A line that begins with a key.
 struct KeyLine<'a> {
     key: &'a str,
     /// Number of bytes of the line up to and with the colon.
     length: usize,
     indent: usize,
-    sign: Sign,
+    spelling: KeySpelling,
 }
 
 impl<'a> KeyLine<'a> {
     /// Reads a key in the first column with a colon and a blank after it.
     fn proper(line: &'a str) -> Option<Self> {
-        Self::read(line).filter(|key_line| key_line.sign == Sign::Proper)
+        Self::read(line).filter(|key_line| key_line.spelling == KeySpelling::Proper)
     }
 
-    /// Reads a key in any accepted spelling.
     fn read(line: &'a str) -> Option<Self> {
         let inner = line.trim_start_matches(' ');
         let indent = line.len() - inner.len();
@@ -100,17 +96,17 @@ impl<'a> KeyLine<'a> {
         let key = word(inner.get(..at)?)?;
         let after = inner.get(at + colon.len_utf8()..)?;
         let sign = match after.chars().next() {
-            _ if colon != ':' => Sign::Colon(colon),
-            None | Some(' ' | '\t') if indent > 0 => Sign::Indented,
-            None | Some(' ' | '\t') => Sign::Proper,
-            Some(blank) if blank.is_whitespace() => Sign::Blank(blank),
-            Some(_) => Sign::NoBlank,
+            _ if colon != ':' => KeySpelling::Colon(colon),
+            None | Some(' ' | '\t') if indent > 0 => KeySpelling::Indented,
+            None | Some(' ' | '\t') => KeySpelling::Proper,
+            Some(blank) if blank.is_whitespace() => KeySpelling::Blank(blank),
+            Some(_) => KeySpelling::NoBlank,
         };
         Some(Self {
             key,
             length: indent + at + colon.len_utf8(),
             indent,
-            sign,
+            spelling: sign,
         })
     }
 }
@@ -164,8 +160,7 @@ pub(super) fn decorated_key(line: &str) -> Option<&str> {
     Some(word.trim_end_matches(is_sign))
 }
 
-/// The beginning of a key in the block.
-struct Start<'a> {
+struct KeyStart<'a> {
     offset: usize,
     line: u32,
     key_line: KeyLine<'a>,
@@ -176,22 +171,22 @@ struct Start<'a> {
     flush: Option<u32>,
 }
 
-struct Cutter<'a> {
+struct BlockCutter<'a> {
     text: &'a str,
     is_known: IsKnown,
     /// The keys that are written as YAML requires.
     proper: BTreeSet<&'a str>,
     /// The keys that were found so far.
     taken: BTreeSet<&'a str>,
-    starts: Vec<Start<'a>>,
+    starts: Vec<KeyStart<'a>>,
     /// Byte offset at which the brackets or quotes close that a key's line opened.
     inside_until: usize,
     /// Bytes that may still be searched for closing brackets, so that a file full of brackets does not cost more.
     left: usize,
 }
 
-impl<'a> Cutter<'a> {
-    fn take(&mut self, line: &Line<'a>) -> Option<()> {
+impl<'a> BlockCutter<'a> {
+    fn take(&mut self, line: &SourceLine<'a>) -> Option<()> {
         if line.offset < self.inside_until {
             return Some(());
         }
@@ -202,9 +197,9 @@ impl<'a> Cutter<'a> {
             return Some(());
         }
         let Some(last) = self.starts.last_mut() else {
-            return line.is_aside().then_some(());
+            return line.is_blank_or_comment().then_some(());
         };
-        if line.is_aside() {
+        if line.is_blank_or_comment() {
             return Some(());
         }
         // A list may begin in the first column, and so may the bracket that closes one.
@@ -227,10 +222,10 @@ impl<'a> Cutter<'a> {
         let is_known = (self.is_known)(key_line.key);
         let is_free = !self.proper.contains(key_line.key) && !self.taken.contains(key_line.key);
         let after = line.get(key_line.length..).unwrap_or_default();
-        match key_line.sign {
-            Sign::Proper => is_known || !in_flush_text,
+        match key_line.spelling {
+            KeySpelling::Proper => is_known || !in_flush_text,
             // Below a value on the key's own line YAML allows only text, which has no `key: ` in it.
-            Sign::Indented => {
+            KeySpelling::Indented => {
                 is_known
                     && is_free
                     && last.is_none_or(|last| {
@@ -238,17 +233,17 @@ impl<'a> Cutter<'a> {
                     })
             }
             _ if key_line.indent > 0 => false,
-            Sign::NoBlank => {
+            KeySpelling::NoBlank => {
                 let is_setting = !in_flush_text
                     && key_line.key.starts_with(|c: char| c.is_ascii_lowercase())
                     && !after.contains(char::is_whitespace);
                 is_free && !after.starts_with("//") && (is_known || is_setting)
             }
-            Sign::Blank(_) | Sign::Colon(_) => is_known && is_free,
+            KeySpelling::Blank(_) | KeySpelling::Colon(_) => is_known && is_free,
         }
     }
 
-    fn start(&mut self, line: &Line<'a>, key_line: KeyLine<'a>) {
+    fn start(&mut self, line: &SourceLine<'a>, key_line: KeyLine<'a>) {
         self.taken.insert(key_line.key);
         let value_offset = line.offset + key_line.length;
         let rest = self.text.get(value_offset..).unwrap_or_default();
@@ -266,7 +261,7 @@ impl<'a> Cutter<'a> {
                 is_text = inner.starts_with(['"', '\'']);
             }
         }
-        self.starts.push(Start {
+        self.starts.push(KeyStart {
             offset: line.offset,
             line: line.number,
             key_line,
@@ -296,19 +291,19 @@ impl<'a> Cutter<'a> {
         (!has_key).then(|| is_nothing(after))
     }
 
-    fn chunks(self) -> Option<Vec<Chunk<'a>>> {
+    fn chunks(self) -> Option<Vec<KeyChunk<'a>>> {
         let mut chunks = Vec::with_capacity(self.starts.len());
         let ends = self.starts.iter().skip(1).map(|start| start.offset);
         let ends: Vec<usize> = ends.chain([self.text.len()]).collect();
         for (start, end) in self.starts.into_iter().zip(ends) {
             let whole = self.text.get(start.offset..end)?;
             let value = whole.get(start.key_line.length..)?;
-            let (key, sign) = (start.key_line.key, start.key_line.sign);
+            let (key, sign) = (start.key_line.key, start.key_line.spelling);
             let text = match sign {
-                Sign::Proper => Cow::Borrowed(whole),
+                KeySpelling::Proper => Cow::Borrowed(whole),
                 _ => Cow::Owned(format!("{key}: {}", value.trim_start())),
             };
-            chunks.push(Chunk {
+            chunks.push(KeyChunk {
                 key,
                 value,
                 text,
@@ -322,7 +317,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-impl Start<'_> {
+impl KeyStart<'_> {
     /// The length of the key's line without the blanks at its end.
     fn text_length(&self, text: &str) -> usize {
         let (line, _) = line_at(text, self.offset);

@@ -5,20 +5,20 @@
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
-use super::{Entry, Key, MAX_DEPTH, Node, Scalar, Value};
+use super::{Key, MAX_DEPTH, Scalar, YamlEntry, YamlNode, YamlValue};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 
 /// Parses a block into its top-level entries, or returns why it was refused.
-pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
+pub fn parse(text: &str, first_line: u32) -> Result<Vec<YamlEntry>, YamlRefusal> {
     match parse_value(text, first_line)? {
         None => Ok(Vec::new()),
-        Some(Node {
-            value: Value::Map(entries),
+        Some(YamlNode {
+            value: YamlValue::Map(entries),
             ..
         }) => Ok(entries),
         Some(node) if node.is_null() => Ok(Vec::new()),
-        Some(node) => Err(Refusal {
+        Some(node) => Err(YamlRefusal {
             diagnostic: Diagnostic::new(
                 Code::YamlNotMapping,
                 format!("frontmatter is {}, not a mapping", node.kind()),
@@ -26,16 +26,16 @@ pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
             .at(node.position),
             // `name:x` is text to YAML but a key to people.
             kind: match &node.value {
-                Value::Text(scalar) if scalar.plain => RefusalKind::Syntax,
-                _ => RefusalKind::Guard,
+                YamlValue::Text(scalar) if scalar.plain => YamlRefusalKind::Syntax,
+                _ => YamlRefusalKind::Guard,
             },
         }),
     }
 }
 
 /// Parses one value of any kind; an empty text has none.
-pub fn parse_value(text: &str, first_line: u32) -> Result<Option<Node>, Refusal> {
-    let mut builder = Builder {
+pub fn parse_value(text: &str, first_line: u32) -> Result<Option<YamlNode>, YamlRefusal> {
+    let mut builder = NodeBuilder {
         first_line,
         stack: Vec::new(),
         root: None,
@@ -50,16 +50,16 @@ pub fn parse_value(text: &str, first_line: u32) -> Result<Option<Node>, Refusal>
 
 /// The reason why a block was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct YamlRefusal {
     /// The finding to report for it.
     pub diagnostic: Diagnostic,
     /// The kind of refusal, which decides if a repair is tried.
-    pub kind: RefusalKind,
+    pub kind: YamlRefusalKind,
 }
 
 /// The kinds of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalKind {
+pub enum YamlRefusalKind {
     /// The text is not valid YAML, as often in real files; a repair may read it.
     Syntax,
     /// An anchor or a local tag before a text, which may be part of the text: `&c` or `!important`.
@@ -68,24 +68,23 @@ pub enum RefusalKind {
     Guard,
 }
 
-/// A collection under construction.
-enum Frame {
-    List(Vec<Node>, Position),
+enum OpenCollection {
+    List(Vec<YamlNode>, Position),
     Map {
-        entries: Vec<Entry>,
+        entries: Vec<YamlEntry>,
         key: Option<(Key, Position)>,
         start: Position,
     },
 }
 
-struct Builder {
+struct NodeBuilder {
     first_line: u32,
-    stack: Vec<Frame>,
-    root: Option<Node>,
+    stack: Vec<OpenCollection>,
+    root: Option<YamlNode>,
 }
 
-impl Builder {
-    fn take(&mut self, event: Event<'_>, mark: Marker) -> Result<(), Refusal> {
+impl NodeBuilder {
+    fn take(&mut self, event: Event<'_>, mark: Marker) -> Result<(), YamlRefusal> {
         let position = self.position(mark);
         match event {
             Event::DocumentStart(_) if self.root.is_some() => Err(guard(
@@ -120,16 +119,16 @@ impl Builder {
                     text: text.into_owned(),
                     plain: style == ScalarStyle::Plain,
                 };
-                self.place(Node::new(Value::Text(scalar), position))
+                self.place(YamlNode::new(YamlValue::Text(scalar), position))
             }
             Event::SequenceStart(anchor, tag) => self.open(
                 anchor,
                 tag.is_some(),
                 position,
-                Frame::List(Vec::new(), position),
+                OpenCollection::List(Vec::new(), position),
             ),
             Event::MappingStart(anchor, tag) => {
-                let frame = Frame::Map {
+                let frame = OpenCollection::Map {
                     entries: Vec::new(),
                     key: None,
                     start: position,
@@ -137,9 +136,11 @@ impl Builder {
                 self.open(anchor, tag.is_some(), position, frame)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
-                Some(Frame::List(items, start)) => self.place(Node::new(Value::List(items), start)),
-                Some(Frame::Map { entries, start, .. }) => {
-                    self.place(Node::new(Value::Map(entries), start))
+                Some(OpenCollection::List(items, start)) => {
+                    self.place(YamlNode::new(YamlValue::List(items), start))
+                }
+                Some(OpenCollection::Map { entries, start, .. }) => {
+                    self.place(YamlNode::new(YamlValue::Map(entries), start))
                 }
                 None => Ok(()),
             },
@@ -151,8 +152,8 @@ impl Builder {
         anchor: usize,
         tagged: bool,
         position: Position,
-        frame: Frame,
-    ) -> Result<(), Refusal> {
+        frame: OpenCollection,
+    ) -> Result<(), YamlRefusal> {
         if tagged {
             return Err(guard(
                 Code::YamlTag,
@@ -170,42 +171,42 @@ impl Builder {
         Ok(())
     }
 
-    fn place(&mut self, node: Node) -> Result<(), Refusal> {
+    fn place(&mut self, node: YamlNode) -> Result<(), YamlRefusal> {
         match self.stack.last_mut() {
             None => {
                 self.root = Some(node);
                 Ok(())
             }
-            Some(Frame::List(items, _)) => {
+            Some(OpenCollection::List(items, _)) => {
                 items.push(node);
                 Ok(())
             }
-            Some(Frame::Map {
+            Some(OpenCollection::Map {
                 entries,
                 key: key_slot,
                 ..
             }) => {
                 if let Some((key, position)) = key_slot.take() {
                     // An absent value has no position of its own.
-                    let absent = matches!(&node.value, Value::Text(scalar) if scalar.plain && scalar.text.is_empty());
+                    let absent = matches!(&node.value, YamlValue::Text(scalar) if scalar.plain && scalar.text.is_empty());
                     let value = if absent {
-                        Node { position, ..node }
+                        YamlNode { position, ..node }
                     } else {
                         node
                     };
-                    entries.push(Entry {
+                    entries.push(YamlEntry {
                         key,
                         position,
                         value,
                     });
                     Ok(())
                 } else {
-                    let Value::Text(Scalar { text, plain }) = node.value else {
+                    let YamlValue::Text(Scalar { text, plain }) = node.value else {
                         // `{{ product }} text` is a mapping in a mapping to YAML but a sentence to people.
                         let finding = Diagnostic::new(Code::YamlNotMapping, "a key is not text");
-                        return Err(Refusal {
+                        return Err(YamlRefusal {
                             diagnostic: finding.at(node.position),
-                            kind: RefusalKind::Syntax,
+                            kind: YamlRefusalKind::Syntax,
                         });
                     };
                     if plain && text == "<<" {
@@ -231,7 +232,10 @@ impl Builder {
     }
 
     fn awaits_key(&self) -> bool {
-        matches!(self.stack.last(), Some(Frame::Map { key: None, .. }))
+        matches!(
+            self.stack.last(),
+            Some(OpenCollection::Map { key: None, .. })
+        )
     }
 
     fn position(&self, mark: Marker) -> Position {
@@ -243,18 +247,18 @@ impl Builder {
         )
     }
 
-    fn syntax(&self, mark: Marker, info: &str) -> Refusal {
+    fn syntax(&self, mark: Marker, info: &str) -> YamlRefusal {
         // The scanner looks ahead and reaches its own limit of 255 before this builder gets an event.
         if info.contains("recursion limit") {
             return guard(Code::YamlDepth, too_deep(), self.position(mark));
         }
-        Refusal {
+        YamlRefusal {
             diagnostic: Diagnostic::new(
                 Code::YamlSyntax,
                 format!("frontmatter is not YAML: {info}"),
             )
             .at(self.position(mark)),
-            kind: RefusalKind::Syntax,
+            kind: YamlRefusalKind::Syntax,
         }
     }
 }
@@ -263,20 +267,20 @@ fn too_deep() -> String {
     format!("frontmatter is nested deeper than {MAX_DEPTH} levels")
 }
 
-fn guard(code: Code, message: impl Into<String>, position: Position) -> Refusal {
-    Refusal {
+fn guard(code: Code, message: impl Into<String>, position: Position) -> YamlRefusal {
+    YamlRefusal {
         diagnostic: Diagnostic::new(code, message).at(position),
-        kind: RefusalKind::Guard,
+        kind: YamlRefusalKind::Guard,
     }
 }
 
-fn decoration(code: Code, message: String, position: Position, may_be_prose: bool) -> Refusal {
+fn decoration(code: Code, message: String, position: Position, may_be_prose: bool) -> YamlRefusal {
     let kind = if may_be_prose {
-        RefusalKind::Decoration
+        YamlRefusalKind::Decoration
     } else {
-        RefusalKind::Guard
+        YamlRefusalKind::Guard
     };
-    Refusal {
+    YamlRefusal {
         diagnostic: Diagnostic::new(code, message).at(position),
         kind,
     }

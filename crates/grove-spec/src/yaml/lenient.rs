@@ -6,7 +6,7 @@
 //! that no text is read with another meaning than in YAML.
 
 use super::events;
-use super::{Entry, Node, Value};
+use super::{YamlEntry, YamlNode, YamlValue};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::lines;
@@ -17,8 +17,8 @@ const MAX_INDENT: usize = 256;
 /// Reads a refused block with its blanks corrected, and reports the corrections.
 ///
 /// A tab after a key's colon is valid YAML, so it is not reported.
-pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diagnostic>)> {
-    let mut pass = Pass::new(text);
+pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<YamlEntry>, Vec<Diagnostic>)> {
+    let mut pass = BlankCorrector::new(text);
     for (number, (offset, line, next)) in (first_line..).zip(lines(text)) {
         pass.line(line, number)?;
         pass.out
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diag
 
 /// The number of bytes of a value in brackets or quotes, from its first character to the closing one.
 pub(super) fn closed_length(value: &str) -> Option<usize> {
-    let mut inside = Inside::opened_by(value)?;
+    let mut inside = OpenBrackets::opened_by(value)?;
     lines(value).find_map(|(offset, line, _)| {
         let skipped = usize::from(offset == 0);
         let length = inside.run(line.get(skipped..)?)?;
@@ -47,13 +47,12 @@ pub(super) fn closed_length(value: &str) -> Option<usize> {
     })
 }
 
-/// The brackets and quotes that are open.
-struct Inside {
+struct OpenBrackets {
     depth: usize,
     quote: Option<char>,
 }
 
-impl Inside {
+impl OpenBrackets {
     /// Returns the brackets or quotes that the first character of a value opens.
     fn opened_by(value: &str) -> Option<Self> {
         let first = value.chars().next()?;
@@ -100,17 +99,16 @@ impl Inside {
     }
 }
 
-/// The context in which a line begins.
-enum State {
+enum LineContext {
     Structure,
     /// In brackets or quotes that were opened by a line with this indent.
-    Inside(Inside, usize),
+    Inside(OpenBrackets, usize),
     /// In a block of text below a line with this indent.
     Block(usize),
 }
 
-struct Pass {
-    state: State,
+struct BlankCorrector {
+    state: LineContext,
     out: String,
     /// Number of blanks for one tab at the start of a line.
     tab_width: usize,
@@ -119,19 +117,19 @@ struct Pass {
     shifted: Vec<(u32, usize, usize)>,
     findings: Vec<Diagnostic>,
     /// Number of findings when the last key in the first column began.
-    said_before: usize,
+    n_findings_before: usize,
 }
 
-impl Pass {
+impl BlankCorrector {
     fn new(text: &str) -> Self {
         Self {
-            state: State::Structure,
+            state: LineContext::Structure,
             out: String::with_capacity(text.len() + 64),
             tab_width: blanks_of_a_level(text),
             has_tabs: false,
             shifted: Vec::new(),
             findings: Vec::new(),
-            said_before: 0,
+            n_findings_before: 0,
         }
     }
 
@@ -149,7 +147,7 @@ impl Pass {
             return Some(());
         }
         match &self.state {
-            State::Block(above) if indent > *above => {
+            LineContext::Block(above) if indent > *above => {
                 // After the blanks that indent a block, a tab is part of the text.
                 let content = line.trim_start_matches('\t');
                 let tabs = line.len() - content.len();
@@ -157,12 +155,12 @@ impl Pass {
                 self.indent(number, lead, tabs * self.tab_width);
                 self.out.push_str(content);
             }
-            State::Inside(_, above) => {
+            LineContext::Inside(_, above) => {
                 let above = *above;
                 self.inside(content, number, lead, above, indent);
             }
             _ => {
-                self.state = State::Structure;
+                self.state = LineContext::Structure;
                 self.structure(content, number, lead, indent);
             }
         }
@@ -171,8 +169,8 @@ impl Pass {
 
     /// Reads a line that begins in brackets or quotes, where its indent has no meaning but is required.
     fn inside(&mut self, content: &str, number: u32, lead: &str, above: usize, indent: usize) {
-        let State::Inside(mut inside, above_line) =
-            std::mem::replace(&mut self.state, State::Structure)
+        let LineContext::Inside(mut inside, above_line) =
+            std::mem::replace(&mut self.state, LineContext::Structure)
         else {
             return;
         };
@@ -182,7 +180,7 @@ impl Pass {
             } else {
                 "text in brackets continues on a line that is not indented"
             };
-            self.say(
+            self.add_finding(
                 number,
                 lead.len() + 1,
                 message,
@@ -195,7 +193,7 @@ impl Pass {
         match inside.run(content) {
             None => {
                 self.out.push_str(content);
-                self.state = State::Inside(inside, above_line);
+                self.state = LineContext::Inside(inside, above_line);
             }
             Some(length) => self.closed(content, length, number, lead.len()),
         }
@@ -204,7 +202,7 @@ impl Pass {
     /// Reads a line of keys and items.
     fn structure(&mut self, content: &str, number: u32, lead: &str, indent: usize) {
         if lead.is_empty() {
-            self.said_before = self.findings.len();
+            self.n_findings_before = self.findings.len();
         }
         self.indent(number, lead, indent);
         let mut rest = content;
@@ -231,12 +229,12 @@ impl Pass {
         let column = lead.len() + content.len() - rest.len();
         if rest.starts_with(['|', '>']) {
             self.out.push_str(rest);
-            self.state = State::Block(above);
-        } else if let Some(mut inside) = Inside::opened_by(rest) {
+            self.state = LineContext::Block(above);
+        } else if let Some(mut inside) = OpenBrackets::opened_by(rest) {
             match rest.get(1..).and_then(|rest| inside.run(rest)) {
                 None => {
                     self.out.push_str(rest);
-                    self.state = State::Inside(inside, above);
+                    self.state = LineContext::Inside(inside, above);
                 }
                 Some(length) => self.closed(rest, length + 1, number, column),
             }
@@ -254,7 +252,7 @@ impl Pass {
             Some(rest) if is_list && is_nothing(rest) => {
                 let comma = after.len() - after.trim_start().len();
                 let place = column + value.chars().count() + comma + 1;
-                self.say(
+                self.add_finding(
                     number,
                     place,
                     "there is a comma after the closing bracket",
@@ -273,14 +271,17 @@ impl Pass {
             self.shifted.push((number, lead.len(), indent));
             let message =
                 "a tab indents the line, which YAML does not allow; it was read as one level";
-            self.say(number, 1, message, "indent with blanks");
+            self.add_finding(number, 1, message, "indent with blanks");
         }
         self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
     /// Adds a finding, one of each kind for each key in the first column.
-    fn say(&mut self, line: u32, column: usize, message: &str, help: &str) {
-        let said = self.findings.get(self.said_before..).unwrap_or_default();
+    fn add_finding(&mut self, line: u32, column: usize, message: &str, help: &str) {
+        let said = self
+            .findings
+            .get(self.n_findings_before..)
+            .unwrap_or_default();
         if said.iter().any(|finding| finding.message == message) {
             return;
         }
@@ -290,18 +291,18 @@ impl Pass {
     }
 
     /// Restores the columns that the entries have in the file.
-    fn shift_back(&self, entry: &mut Entry) {
+    fn shift_back(&self, entry: &mut YamlEntry) {
         self.place_back(&mut entry.position);
         self.shift_node(&mut entry.value);
     }
 
     // The parser limits the nesting of values, so the recursion is bounded.
-    fn shift_node(&self, node: &mut Node) {
+    fn shift_node(&self, node: &mut YamlNode) {
         self.place_back(&mut node.position);
         match &mut node.value {
-            Value::Text(_) => {}
-            Value::List(items) => items.iter_mut().for_each(|item| self.shift_node(item)),
-            Value::Map(entries) => entries.iter_mut().for_each(|entry| self.shift_back(entry)),
+            YamlValue::Text(_) => {}
+            YamlValue::List(items) => items.iter_mut().for_each(|item| self.shift_node(item)),
+            YamlValue::Map(entries) => entries.iter_mut().for_each(|entry| self.shift_back(entry)),
         }
     }
 
@@ -350,11 +351,11 @@ fn blanks_of_a_level(text: &str) -> usize {
 }
 
 /// Returns true if the keys of all mappings are words: `Use it when: asked` below a key is a sentence.
-fn has_plain_keys(node: &Node) -> bool {
+fn has_plain_keys(node: &YamlNode) -> bool {
     match &node.value {
-        Value::Text(_) => true,
-        Value::List(items) => items.iter().all(has_plain_keys),
-        Value::Map(entries) => entries
+        YamlValue::Text(_) => true,
+        YamlValue::List(items) => items.iter().all(has_plain_keys),
+        YamlValue::Map(entries) => entries
             .iter()
             .all(|entry| !entry.key.contains(char::is_whitespace) && has_plain_keys(&entry.value)),
     }

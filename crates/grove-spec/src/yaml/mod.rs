@@ -27,22 +27,22 @@ pub const MAX_BYTES: usize = 16 * 1024;
 
 /// A value and the position of its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
+pub struct YamlNode {
     /// The value at this place.
-    pub value: Value,
+    pub value: YamlValue,
     /// The position of its start in the file.
     pub position: Position,
 }
 
 /// Text, a list or a map.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Value {
+pub enum YamlValue {
     /// A scalar, as written.
     Text(Scalar),
     /// A sequence in the order of the file.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A scalar: its text, and if it was quoted.
@@ -81,25 +81,25 @@ pub fn key(text: &str) -> Key {
 
 /// One key of a map with its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct YamlEntry {
     /// The key, as written.
     pub key: Key,
     /// The position of the key's start.
     pub position: Position,
     /// The value of the key.
-    pub value: Node,
+    pub value: YamlNode,
 }
 
-impl Node {
+impl YamlNode {
     /// A node from its parts.
-    pub fn new(value: Value, position: Position) -> Self {
+    pub fn new(value: YamlValue, position: Position) -> Self {
         Self { value, position }
     }
 
     /// Makes a quoted scalar from text.
     pub fn text(text: impl Into<String>, position: Position) -> Self {
         Self::new(
-            Value::Text(Scalar {
+            YamlValue::Text(Scalar {
                 text: text.into(),
                 plain: false,
             }),
@@ -110,7 +110,7 @@ impl Node {
     /// Makes a plain scalar from text.
     pub fn plain(text: impl Into<String>, position: Position) -> Self {
         Self::new(
-            Value::Text(Scalar {
+            YamlValue::Text(Scalar {
                 text: text.into(),
                 plain: true,
             }),
@@ -120,21 +120,21 @@ impl Node {
 
     /// Returns true if there is no value: empty text, `~` or `null`, unquoted.
     pub fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Text(scalar) if scalar.is_null())
+        matches!(&self.value, YamlValue::Text(scalar) if scalar.is_null())
     }
 
     /// Returns the text of a scalar that is not null.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(scalar) if !scalar.is_null() => Some(&scalar.text),
+            YamlValue::Text(scalar) if !scalar.is_null() => Some(&scalar.text),
             _ => None,
         }
     }
 
     /// Returns the entries of a map; nothing for other values.
-    pub fn as_map(&self) -> Option<&[Entry]> {
+    pub fn as_map(&self) -> Option<&[YamlEntry]> {
         match &self.value {
-            Value::Map(entries) => Some(entries),
+            YamlValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
@@ -150,10 +150,10 @@ impl Node {
     /// Returns the kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Text(scalar) if scalar.is_null() => "empty",
-            Value::Text(_) => "text",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
+            YamlValue::Text(scalar) if scalar.is_null() => "empty",
+            YamlValue::Text(_) => "text",
+            YamlValue::List(_) => "a list",
+            YamlValue::Map(_) => "a mapping",
         }
     }
 }
@@ -167,9 +167,9 @@ impl Scalar {
 
 /// A frontmatter block as read, with findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Block {
+pub struct YamlBlock {
     /// Top-level keys; empty when nothing could be read.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<YamlEntry>,
     /// Findings; an error among them means that the entries are not to be used.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -194,9 +194,8 @@ impl KnownKeys {
 /// A test of single words.
 pub type IsKnown = fn(&str) -> bool;
 
-/// The spelling of a top-level key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum KeySpelling {
     /// In the first column, with a colon and a blank after it.
     Proper,
     /// With one blank or more before it.
@@ -210,7 +209,7 @@ enum Sign {
 }
 
 /// Reads a frontmatter block whose first line is `first_line` of its file.
-pub fn read_block(text: &str, first_line: u32, known: KnownKeys) -> Block {
+pub fn read_block(text: &str, first_line: u32, known: KnownKeys) -> YamlBlock {
     if let Some(entries) = scan::scan(text, first_line) {
         let mut diagnostics = Vec::new();
         if text.len() > MAX_BYTES {
@@ -220,7 +219,7 @@ pub fn read_block(text: &str, first_line: u32, known: KnownKeys) -> Block {
                 first_line,
             ));
         }
-        return Block {
+        return YamlBlock {
             entries,
             diagnostics,
         };
@@ -231,13 +230,13 @@ pub fn read_block(text: &str, first_line: u32, known: KnownKeys) -> Block {
             text,
             first_line,
         )];
-        return Block {
+        return YamlBlock {
             entries: Vec::new(),
             diagnostics,
         };
     }
     match events::parse(text, first_line) {
-        Ok(entries) => Block {
+        Ok(entries) => YamlBlock {
             entries,
             diagnostics: Vec::new(),
         },

@@ -7,24 +7,36 @@
 
 use std::borrow::Cow;
 
-use super::cut::{Chunk, cut, decorated_key, nested_key, written_key};
-use super::events::{self, Refusal, RefusalKind};
-use super::{Block, Entry, IsKnown, KnownKeys, Node, Sign, Value, key, lenient};
+use super::cut::{KeyChunk, cut, decorated_key, nested_key, written_key};
+use super::events::{self, YamlRefusal, YamlRefusalKind};
+use super::{
+    IsKnown, KeySpelling, KnownKeys, YamlBlock, YamlEntry, YamlNode, YamlValue, key, lenient,
+};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{line_at, lines};
 
 /// Reads a refused block, or returns it with the refusal as its finding.
-pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> Block {
+pub(super) fn repair(
+    text: &str,
+    first_line: u32,
+    refusal: YamlRefusal,
+    known: KnownKeys,
+) -> YamlBlock {
     let mut block = repaired(text, first_line, refusal, known);
     if !block.diagnostics.iter().any(Diagnostic::is_error) {
-        hold_restrictions(&mut block.entries, text, first_line, known.restricts);
+        keep_restrictions(&mut block.entries, text, first_line, known.restricts);
     }
     block
 }
 
 /// Adds the restricting keys that the repair took for a part of another key's text.
-fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, restricts: IsKnown) {
+fn keep_restrictions(
+    entries: &mut Vec<YamlEntry>,
+    text: &str,
+    first_line: u32,
+    restricts: IsKnown,
+) {
     let (mut offset, mut number) = (0, first_line);
     while offset < text.len() {
         let (line, next) = line_at(text, offset);
@@ -36,10 +48,10 @@ fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, rest
             if let Some(word) = words.next().filter(is_new) {
                 let indent = line.len() - line.trim_start().len();
                 let position = Position::new(number, u32::try_from(indent + 1).unwrap_or(1));
-                entries.push(Entry {
+                entries.push(YamlEntry {
                     key: key(&word),
                     position,
-                    value: nobody_can_read(position),
+                    value: unreadable_value(position),
                 });
             }
         }
@@ -49,22 +61,22 @@ fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, rest
 }
 
 /// A value that no key accepts.
-fn nobody_can_read(position: Position) -> Node {
-    let inner = Node::new(Value::List(Vec::new()), position);
-    Node::new(Value::List(vec![inner]), position)
+fn unreadable_value(position: Position) -> YamlNode {
+    let inner = YamlNode::new(YamlValue::List(Vec::new()), position);
+    YamlNode::new(YamlValue::List(vec![inner]), position)
 }
 
-fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> Block {
+fn repaired(text: &str, first_line: u32, refusal: YamlRefusal, known: KnownKeys) -> YamlBlock {
     let is_known = known.is_known;
-    let refused = |diagnostic: Diagnostic| Block {
+    let refused = |diagnostic: Diagnostic| YamlBlock {
         entries: Vec::new(),
         diagnostics: vec![diagnostic],
     };
-    if refusal.kind == RefusalKind::Guard {
+    if refusal.kind == YamlRefusalKind::Guard {
         return refused(refusal.diagnostic);
     }
     if let Some((entries, diagnostics)) = lenient::parse(text, first_line) {
-        return Block {
+        return YamlBlock {
             entries,
             diagnostics,
         };
@@ -78,7 +90,7 @@ fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> 
     {
         return refused(refusal.diagnostic);
     }
-    let mut block = Block::default();
+    let mut block = YamlBlock::default();
     for chunk in &chunks {
         let repaired = match chunk.read(known.restricts) {
             Ok(read) => read,
@@ -106,17 +118,17 @@ fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> 
     block
 }
 
-struct Repaired {
-    entry: Entry,
+struct RepairedEntry {
+    entry: YamlEntry,
     findings: Vec<Diagnostic>,
 }
 
-impl Chunk<'_> {
-    fn read(&self, restricts: IsKnown) -> Result<Repaired, Diagnostic> {
+impl KeyChunk<'_> {
+    fn read(&self, restricts: IsKnown) -> Result<RepairedEntry, Diagnostic> {
         let mut findings: Vec<Diagnostic> = self.odd_sign().into_iter().collect();
         let refusal = match events::parse(&self.text, self.line) {
             Ok(entries) => match self.alone(entries) {
-                Some(entry) => return Ok(Repaired { entry, findings }),
+                Some(entry) => return Ok(RepairedEntry { entry, findings }),
                 None => None,
             },
             Err(refusal) => Some(refusal),
@@ -125,10 +137,10 @@ impl Chunk<'_> {
             && let Some(entry) = self.alone(entries)
         {
             findings.extend(put_right);
-            return Ok(Repaired { entry, findings });
+            return Ok(RepairedEntry { entry, findings });
         }
         if let Some(refusal) = &refusal
-            && refusal.kind == RefusalKind::Guard
+            && refusal.kind == YamlRefusalKind::Guard
             && !self.is_prose()
         {
             return Err(refusal.diagnostic.clone());
@@ -136,13 +148,13 @@ impl Chunk<'_> {
         let value = match self.as_nested_keys() {
             Some(value) => value,
             None if restricts(self.key) && !self.ends_on_its_line() => {
-                nobody_can_read(self.value_position())
+                unreadable_value(self.value_position())
             }
             None => self.as_text(),
         };
         findings.push(self.as_text_finding(refusal.as_ref()));
-        Ok(Repaired {
-            entry: Entry {
+        Ok(RepairedEntry {
+            entry: YamlEntry {
                 key: key(self.key),
                 position: self.position(),
                 value,
@@ -156,12 +168,12 @@ impl Chunk<'_> {
     }
 
     /// Returns the entry if it is the only one and has this key.
-    fn alone(&self, mut entries: Vec<Entry>) -> Option<Entry> {
+    fn alone(&self, mut entries: Vec<YamlEntry>) -> Option<YamlEntry> {
         let mut entry = entries.pop()?;
         if !entries.is_empty() || entry.key != self.key {
             return None;
         }
-        if self.sign != Sign::Proper {
+        if self.sign != KeySpelling::Proper {
             // The entry was read from a line that was written anew, so its position is not that of the file.
             entry.position = self.position();
             if entry.value.position.line == self.line {
@@ -171,7 +183,6 @@ impl Chunk<'_> {
         Some(entry)
     }
 
-    /// The position of the value on the line of the key.
     fn value_position(&self) -> Position {
         let value = self.value.trim_start_matches([' ', '\t']);
         let before = self.indent + self.key.chars().count() + 1;
@@ -182,20 +193,20 @@ impl Chunk<'_> {
     /// The finding about a key that is not written as YAML requires.
     fn odd_sign(&self) -> Option<Diagnostic> {
         let (what, help) = match self.sign {
-            Sign::Proper => return None,
-            Sign::Indented => (
+            KeySpelling::Proper => return None,
+            KeySpelling::Indented => (
                 "has a blank too many before it and was read as a key".to_owned(),
                 "begin the key in the first column",
             ),
-            Sign::NoBlank => (
+            KeySpelling::NoBlank => (
                 "has no blank after its colon".to_owned(),
                 "write a blank after the colon",
             ),
-            Sign::Blank(blank) => (
+            KeySpelling::Blank(blank) => (
                 format!("has {} after its colon in place of a blank", named(blank)),
                 "write a blank after the colon",
             ),
-            Sign::Colon(colon) => (
+            KeySpelling::Colon(colon) => (
                 format!("has {} after it in place of a colon", named(colon)),
                 "write `:` and a blank",
             ),
@@ -204,8 +215,7 @@ impl Chunk<'_> {
         Some(finding.with_help(help).at(self.position()))
     }
 
-    /// The finding about a value that was read as text.
-    fn as_text_finding(&self, refusal: Option<&Refusal>) -> Diagnostic {
+    fn as_text_finding(&self, refusal: Option<&YamlRefusal>) -> Diagnostic {
         let Some(first) = self.flush else {
             let why = refusal.map_or_else(String::new, |refusal| {
                 format!(" ({})", refusal.diagnostic.message)
@@ -247,7 +257,7 @@ impl Chunk<'_> {
     }
 
     /// The text that a person sees: quotes at both ends removed, lines joined.
-    fn as_text(&self) -> Node {
+    fn as_text(&self) -> YamlNode {
         let trimmed = without_comments_after(self.value).trim();
         let block = trimmed.strip_prefix(['>', '|']).map(|rest| {
             rest.trim_start_matches(['-', '+', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
@@ -260,16 +270,16 @@ impl Chunk<'_> {
         let lines = unquoted.lines().flat_map(|line| line.split('\r'));
         let text = joined(lines.map(str::trim), literal);
         // Prose that looks like `null` is still prose, so it is never a plain scalar.
-        Node::text(text.trim(), self.value_position())
+        YamlNode::text(text.trim(), self.value_position())
     }
 
     /// Reads `key: value` lines at one indent below an empty value, each as text if it is not YAML.
-    fn as_nested_keys(&self) -> Option<Node> {
+    fn as_nested_keys(&self) -> Option<YamlNode> {
         let (first, _) = line_at(self.value, 0);
         if !first.trim().is_empty() {
             return None;
         }
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<YamlEntry> = Vec::new();
         let mut indent = None;
         for (number, (offset, line, _)) in (self.line..).zip(lines(self.value)) {
             let content = line.trim_start_matches([' ', '\t']);
@@ -284,18 +294,18 @@ impl Chunk<'_> {
                 let position = Position::new(number, u32::try_from(this + 1).ok()?);
                 let node = match events::parse_value(value, number) {
                     // `author: me: myself` is a sentence with a colon, not a mapping in a mapping.
-                    Ok(Some(Node {
-                        value: Value::Map(_),
+                    Ok(Some(YamlNode {
+                        value: YamlValue::Map(_),
                         ..
-                    })) if !value.starts_with('{') => Node::text(value, position),
-                    Ok(Some(node)) => Node { position, ..node },
-                    Ok(None) => Node::plain("", position),
-                    Err(refusal) if refusal.kind == RefusalKind::Syntax => {
-                        Node::text(strip_quotes(value), position)
+                    })) if !value.starts_with('{') => YamlNode::text(value, position),
+                    Ok(Some(node)) => YamlNode { position, ..node },
+                    Ok(None) => YamlNode::plain("", position),
+                    Err(refusal) if refusal.kind == YamlRefusalKind::Syntax => {
+                        YamlNode::text(strip_quotes(value), position)
                     }
                     Err(_) => return None,
                 };
-                entries.push(Entry {
+                entries.push(YamlEntry {
                     key: super::key(key),
                     position,
                     value: node,
@@ -303,7 +313,7 @@ impl Chunk<'_> {
             }
         }
         let position = Position::new(self.line + 1, u32::try_from(indent? + 1).ok()?);
-        Some(Node::new(Value::Map(entries), position))
+        Some(YamlNode::new(YamlValue::Map(entries), position))
     }
 }
 

@@ -3,17 +3,17 @@
 //! It declines (returns `None`) at the first thing it is not sure of. The law, checked by a property test, is that it
 //! agrees with the full parser or declines.
 
-use super::{Entry, Node, Scalar, Value, key};
+use super::{Scalar, YamlEntry, YamlNode, YamlValue, key};
 use crate::diagnostic::Position;
 use crate::fence::line_at;
 
 /// Reads a block into its entries, or declines.
-pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
+pub fn scan(text: &str, first_line: u32) -> Option<Vec<YamlEntry>> {
     if !is_quiet(text) {
         return None;
     }
-    let mut lines = Lines::new(text, first_line);
-    let mut entries: Vec<Entry> = Vec::with_capacity(8);
+    let mut lines = BlockLines::new(text, first_line);
+    let mut entries: Vec<YamlEntry> = Vec::with_capacity(8);
     while let Some(line) = lines.next_line() {
         if line.text.is_empty() || line.text.starts_with('#') {
             continue;
@@ -33,7 +33,7 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
                 inline_value(inline, Position::new(line.number, pair.value_column))?
             }
         };
-        entries.push(Entry {
+        entries.push(YamlEntry {
             key: key(pair.key),
             position: Position::new(line.number, 1),
             value,
@@ -43,20 +43,19 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
 }
 
 /// The lines of a block, with the next one ready, so that the end of each is searched for once.
-struct Lines<'a> {
+struct BlockLines<'a> {
     text: &'a str,
     next: Option<&'a str>,
     after_next: usize,
-    /// The number of the next line.
     number: u32,
 }
 
-struct Line<'a> {
+struct BlockLine<'a> {
     text: &'a str,
     number: u32,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> BlockLines<'a> {
     fn new(text: &'a str, first_line: u32) -> Self {
         let mut lines = Self {
             text,
@@ -64,7 +63,7 @@ impl<'a> Lines<'a> {
             after_next: 0,
             number: first_line,
         };
-        lines.look_ahead();
+        lines.read_ahead();
         lines
     }
 
@@ -72,17 +71,17 @@ impl<'a> Lines<'a> {
         self.next
     }
 
-    fn next_line(&mut self) -> Option<Line<'a>> {
-        let line = Line {
+    fn next_line(&mut self) -> Option<BlockLine<'a>> {
+        let line = BlockLine {
             text: self.next?,
             number: self.number,
         };
         self.number += 1;
-        self.look_ahead();
+        self.read_ahead();
         Some(line)
     }
 
-    fn look_ahead(&mut self) {
+    fn read_ahead(&mut self) {
         if self.after_next >= self.text.len() {
             self.next = None;
             return;
@@ -103,14 +102,14 @@ impl<'a> Lines<'a> {
     }
 }
 
-struct Pair<'a> {
+struct KeyValueLine<'a> {
     key: &'a str,
     value: &'a str,
     value_column: u32,
 }
 
 /// Reads `key: value` at an indent, where the key is a plain word.
-fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
+fn split_pair(line: &str, indent: usize) -> Option<KeyValueLine<'_>> {
     let rest = line.get(indent..)?;
     let key_length = rest.bytes().position(|b| !KEY_BYTES[usize::from(b)])?;
     if key_length == 0 || rest.as_bytes().get(key_length) != Some(&b':') {
@@ -127,7 +126,7 @@ fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
         return None;
     }
     let value_column = u32::try_from(line.len() - value.len() + 1).ok()?;
-    Some(Pair {
+    Some(KeyValueLine {
         key,
         value: without_trail(value),
         value_column,
@@ -140,7 +139,6 @@ fn without_lead(text: &str) -> &str {
     text.get(lead..).unwrap_or_default()
 }
 
-/// A text without the spaces after it.
 fn without_trail(text: &str) -> &str {
     let trail = text.bytes().rev().take_while(|b| *b == b' ').count();
     text.get(..text.len() - trail).unwrap_or_default()
@@ -161,8 +159,7 @@ fn is_null_word(text: &str) -> bool {
     matches!(text, "~" | "null" | "Null" | "NULL")
 }
 
-/// Reads a value on the key's own line.
-fn inline_text(value: &str, position: Position) -> Option<Node> {
+fn inline_text(value: &str, position: Position) -> Option<YamlNode> {
     match value.as_bytes().first()? {
         quote @ (b'"' | b'\'') => {
             let inner = value.get(1..)?.strip_suffix(char::from(*quote))?;
@@ -170,10 +167,10 @@ fn inline_text(value: &str, position: Position) -> Option<Node> {
             if memchr::memchr2(*quote, b'\\', inner.as_bytes()).is_some() {
                 return None;
             }
-            Some(Node::text(inner, position))
+            Some(YamlNode::text(inner, position))
         }
         first if is_plain_start(*first) => {
-            is_plain_text(value).then(|| Node::plain(value, position))
+            is_plain_text(value).then(|| YamlNode::plain(value, position))
         }
         _ => None,
     }
@@ -219,7 +216,7 @@ fn is_quiet(text: &str) -> bool {
 }
 
 /// Reads a literal or folded block with `|`, `|-`, `>` or `>-`, all lines at one indent.
-fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
+fn block_text(header: &str, lines: &mut BlockLines<'_>) -> Option<YamlNode> {
     let first_line = lines.number;
     let folded = header.starts_with('>');
     let strip = header.ends_with('-');
@@ -265,8 +262,8 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
         text.push('\n');
     }
     let position = Position::new(first_line, u32::try_from(indent + 1).ok()?);
-    Some(Node::new(
-        Value::Text(Scalar { text, plain: false }),
+    Some(YamlNode::new(
+        YamlValue::Text(Scalar { text, plain: false }),
         position,
     ))
 }
@@ -276,18 +273,18 @@ const MAX_NESTING: usize = 3;
 
 /// Reads the value below a key at an indent: a deeper mapping, a list, or nothing.
 fn nested_value(
-    lines: &mut Lines<'_>,
+    lines: &mut BlockLines<'_>,
     key_indent: usize,
     key: Position,
     depth: usize,
-) -> Option<Node> {
+) -> Option<YamlNode> {
     let Some(first) = lines.peek() else {
-        return Some(Node::plain("", key));
+        return Some(YamlNode::plain("", key));
     };
     let indent = indent_of(first)?;
     let is_item = first.get(indent..)?.starts_with("- ");
     if indent < key_indent || (indent == key_indent && !is_item) {
-        return Some(Node::plain("", key));
+        return Some(YamlNode::plain("", key));
     }
     if depth >= MAX_NESTING {
         return None;
@@ -299,8 +296,8 @@ fn nested_value(
     }
 }
 
-fn nested_map(lines: &mut Lines<'_>, indent: usize, depth: usize) -> Option<Node> {
-    let mut entries: Vec<Entry> = Vec::with_capacity(4);
+fn nested_map(lines: &mut BlockLines<'_>, indent: usize, depth: usize) -> Option<YamlNode> {
+    let mut entries: Vec<YamlEntry> = Vec::with_capacity(4);
     let start = position(lines.number, indent)?;
     while let Some(line) = line_of_block(lines, indent)? {
         let pair = split_pair(line.text, indent)?;
@@ -313,17 +310,17 @@ fn nested_map(lines: &mut Lines<'_>, indent: usize, depth: usize) -> Option<Node
         } else {
             inline_value(pair.value, Position::new(line.number, pair.value_column))?
         };
-        entries.push(Entry {
+        entries.push(YamlEntry {
             key: key(pair.key),
             position: key_position,
             value,
         });
     }
-    Some(Node::new(Value::Map(entries), start))
+    Some(YamlNode::new(YamlValue::Map(entries), start))
 }
 
-fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Option<Node> {
-    let mut items: Vec<Node> = Vec::with_capacity(4);
+fn nested_list(lines: &mut BlockLines<'_>, indent: usize, key_indent: usize) -> Option<YamlNode> {
+    let mut items: Vec<YamlNode> = Vec::with_capacity(4);
     let start = position(lines.number, indent)?;
     loop {
         // A list may begin at its key's own indent, and then the next key ends it.
@@ -351,7 +348,7 @@ fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Optio
     } else {
         start
     };
-    Some(Node::new(Value::List(items), start))
+    Some(YamlNode::new(YamlValue::List(items), start))
 }
 
 /// The next line of a block at an indent; `Some(None)` if the block ends.
@@ -359,7 +356,7 @@ fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Optio
     clippy::option_option,
     reason = "declining, ending and a line are three different answers"
 )]
-fn line_of_block<'a>(lines: &mut Lines<'a>, indent: usize) -> Option<Option<Line<'a>>> {
+fn line_of_block<'a>(lines: &mut BlockLines<'a>, indent: usize) -> Option<Option<BlockLine<'a>>> {
     let Some(line) = lines.peek() else {
         return Some(None);
     };
@@ -382,7 +379,7 @@ fn position(line: u32, indent: usize) -> Option<Position> {
 }
 
 /// Reads a text, or a list of words in brackets.
-fn inline_value(value: &str, at: Position) -> Option<Node> {
+fn inline_value(value: &str, at: Position) -> Option<YamlNode> {
     match value.strip_prefix('[') {
         Some(rest) => flow_list(rest.strip_suffix(']')?, at),
         None => inline_text(value, at),
@@ -390,11 +387,11 @@ fn inline_value(value: &str, at: Position) -> Option<Node> {
 }
 
 /// Reads `[a, b-c, "d e"]`: words and plainly quoted texts, nothing nested.
-fn flow_list(inner: &str, at: Position) -> Option<Node> {
+fn flow_list(inner: &str, at: Position) -> Option<YamlNode> {
     if inner.trim().is_empty() {
         return inner
             .is_empty()
-            .then(|| Node::new(Value::List(Vec::new()), at));
+            .then(|| YamlNode::new(YamlValue::List(Vec::new()), at));
     }
     let mut items = Vec::new();
     let mut column = at.column + 1;
@@ -408,13 +405,13 @@ fn flow_list(inner: &str, at: Position) -> Option<Node> {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b' '));
         let node = match word.as_bytes().first()? {
             b'"' | b'\'' if word.len() > 1 && word.is_ascii() => inline_text(word, place)?,
-            first if first.is_ascii_alphanumeric() && is_word => Node::plain(word, place),
+            first if first.is_ascii_alphanumeric() && is_word => YamlNode::plain(word, place),
             _ => return None,
         };
         items.push(node);
         column += u32::try_from(piece.len() + 1).ok()?;
     }
-    Some(Node::new(Value::List(items), at))
+    Some(YamlNode::new(YamlValue::List(items), at))
 }
 
 #[cfg(test)]

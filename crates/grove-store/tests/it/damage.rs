@@ -1,11 +1,11 @@
 //! A file that is not as it was written is noticed, and one that a newer program wrote is left alone.
 
-use grove_store::{ChainFault, Store, StoreError, check_file};
+use grove_store::{JournalFault, Store, StoreError, check_file};
 use rusqlite::Connection;
 
 use crate::scene::{Scene, TOLD};
 
-fn tampered(sql: &str) -> Option<ChainFault> {
+fn tampered(sql: &str) -> Option<JournalFault> {
     let scene = Scene::new();
     scene.submit("r1");
     scene.finish("r1");
@@ -17,16 +17,16 @@ fn tampered(sql: &str) -> Option<ChainFault> {
 #[test]
 fn a_change_to_the_journal_is_noticed() {
     let changed = "UPDATE events SET body = replace(body, '\"hm\"', '\"ha\"') WHERE seq = 3";
-    assert_eq!(tampered(changed), Some(ChainFault::Changed(3)));
+    assert_eq!(tampered(changed), Some(JournalFault::Changed(3)));
     let removed = "DELETE FROM events WHERE seq = 2";
-    assert_eq!(tampered(removed), Some(ChainFault::Missing(2)));
+    assert_eq!(tampered(removed), Some(JournalFault::Missing(2)));
     let cut = "DELETE FROM events WHERE seq = 6";
-    assert_eq!(tampered(cut), Some(ChainFault::CutOff));
+    assert_eq!(tampered(cut), Some(JournalFault::CutOff));
     let told = grove_spec::Digest::of(TOLD);
     let exchanged = "UPDATE artifacts SET bytes = x'00'";
-    assert_eq!(tampered(exchanged), Some(ChainFault::Artifact(told)));
+    assert_eq!(tampered(exchanged), Some(JournalFault::Artifact(told)));
     let gone = "DELETE FROM artifacts";
-    assert_eq!(tampered(gone), Some(ChainFault::Artifact(told)));
+    assert_eq!(tampered(gone), Some(JournalFault::Artifact(told)));
     assert_eq!(
         tampered("UPDATE runs SET title = 'other'"),
         None,

@@ -7,7 +7,7 @@ use grove_plan::{
     Output, Plan, Proof, Times, Turn, Usage, Work,
 };
 use grove_spec::Digest;
-use grove_store::{Draft, Store, Submission};
+use grove_store::{NewEvent, Store, Submission};
 use tempfile::TempDir;
 
 pub(crate) struct Scene {
@@ -65,8 +65,8 @@ pub(crate) fn times() -> Times {
     }
 }
 
-pub(crate) fn draft(fact: Fact) -> Draft {
-    Draft {
+pub(crate) fn draft(fact: Fact) -> NewEvent {
+    NewEvent {
         fact,
         artifacts: Vec::new(),
         at: times(),

@@ -1,6 +1,6 @@
 //! The ends of runs are signed with the key that the journal was opened with.
 
-use grove_store::{ChainFault, SigningKey, Store};
+use grove_store::{JournalFault, SigningKey, Store};
 use rusqlite::Connection;
 
 use crate::scene::{Scene, submission};
@@ -41,16 +41,16 @@ fn only_the_end_is_signed_and_only_by_the_key() {
     let other = Store::open_signing(&scene.path(), key(2)).unwrap();
     assert_eq!(
         other.verify("r1").unwrap(),
-        Some(ChainFault::OtherKey(last))
+        Some(JournalFault::OtherKey(last))
     );
     raw.execute("UPDATE signatures SET signature = zeroblob(64)", [])
         .unwrap();
     assert_eq!(
         store.verify("r1").unwrap(),
-        Some(ChainFault::Signature(last))
+        Some(JournalFault::Signature(last))
     );
     raw.execute("DELETE FROM signatures", []).unwrap();
-    assert_eq!(store.verify("r1").unwrap(), Some(ChainFault::NotSigned));
+    assert_eq!(store.verify("r1").unwrap(), Some(JournalFault::NotSigned));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     assert_eq!(version, 4);
     assert_eq!(
         store.verify("r1").unwrap(),
-        Some(ChainFault::NotSigned),
+        Some(JournalFault::NotSigned),
         "nobody signed it"
     );
     let rows = store.outbox().unwrap();

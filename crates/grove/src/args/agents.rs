@@ -1,24 +1,24 @@
-//! `grove agents …`.
+//! The arguments of `grove agents …`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{AskedFields, ExportArgs};
+use super::{ExportArgs, TypedFields};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List every agent with its state
     List {
         #[command(flatten)]
-        look: AgentLook,
-        /// Whose agents to list; those of Grove and of packages are always listed
-        #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
-        scope: AgentScope,
+        discovery: AgentDiscoveryArgs,
+        /// The owner of the agents to list; those of Grove and of packages are always listed
+        #[arg(long, value_enum, default_value_t = AgentScopeArg::Both, conflicts_with = "agents_dirs")]
+        scope: AgentScopeArg,
         /// List what another host would see, by its rules
         #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
         host: Option<String>,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -27,12 +27,12 @@ pub(crate) enum AgentsCommand {
         /// Its name, alias, id, or id@root
         name: String,
         #[command(flatten)]
-        look: AgentLook,
-        /// Print JSON
+        discovery: AgentDiscoveryArgs,
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Create an agent
+    /// Create an agent and its file
     Create {
         /// Its name; characters that a file name cannot have are left out
         name: String,
@@ -43,11 +43,11 @@ pub(crate) enum AgentsCommand {
         #[arg(long, value_name = "NAME")]
         package: Option<String>,
         #[command(flatten)]
-        asked: AskedFields,
-        /// Whose it will be
+        asked: TypedFields,
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -56,7 +56,7 @@ pub(crate) enum AgentsCommand {
         /// Its name, or id@root
         name: String,
         #[command(flatten)]
-        asked: AskedFields,
+        asked: TypedFields,
         /// Remove this field from the file (repeatable)
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) enum AgentsCommand {
         #[arg(long = "override")]
         overriding: bool,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename an agent and its file
     Rename(RenameArgs),
@@ -80,16 +80,16 @@ pub(crate) enum AgentsCommand {
     Export(Box<ExportArgs>),
 }
 
-/// Whose file is meant, and by what name.
+/// The name of an agent or a skill, and its owner.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NamedArgs {
     /// Its name, or id@root
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: OwnerArgs,
 }
 
-/// What is deleted.
+/// The arguments of every command that deletes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
@@ -104,22 +104,22 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct RenameArgs {
     /// Its name, or id@root
     pub(crate) name: String,
-    /// The new name
+    /// The name that it gets
     pub(crate) to: String,
     /// The new package; empty for none
     #[arg(long, value_name = "NAME")]
     pub(crate) package: Option<String>,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: OwnerArgs,
 }
 
-/// Whose file is meant.
+/// The owner of the file that is meant.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Whose {
-    /// Whose it is; needed if both you and the project have one with this name
+pub(crate) struct OwnerArgs {
+    /// The owner of the file; needed if both you and the project have one with this name
     #[arg(long, value_enum)]
     pub(crate) scope: Option<OwnScope>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -128,23 +128,23 @@ pub(crate) struct Whose {
 pub(crate) enum OwnScope {
     /// Yours, in every project
     User,
-    /// This project's
+    /// Only in this project
     Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum AgentScope {
-    /// Yours
+pub(crate) enum AgentScopeArg {
+    /// Yours, in every project
     User,
-    /// The project's
+    /// Those of this project
     Project,
-    /// Both
+    /// Yours and the project's
     Both,
 }
 
-/// Where to look for agents.
+/// The folders in which agents are looked for.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct AgentLook {
+pub(crate) struct AgentDiscoveryArgs {
     /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "agents-dir", value_name = "DIR")]
     pub(crate) agents_dirs: Vec<PathBuf>,

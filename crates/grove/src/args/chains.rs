@@ -1,18 +1,18 @@
-//! `grove chains …`.
+//! The arguments of `grove chains …`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeleteArgs, OwnScope, RenameArgs, Whose};
+use super::{DeleteArgs, OwnScope, OwnerArgs, RenameArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChainsCommand {
     /// List every chain with its state
     List {
         #[command(flatten)]
-        look: ChainLook,
-        /// Print JSON
+        discovery: ChainDiscoveryArgs,
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -21,16 +21,16 @@ pub(crate) enum ChainsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: ChainLook,
-        /// Print JSON
+        discovery: ChainDiscoveryArgs,
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// List what needs attention, by source; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: ChainLook,
-        /// Print JSON
+        discovery: ChainDiscoveryArgs,
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -41,16 +41,16 @@ pub(crate) enum ChainsCommand {
         /// The package it belongs to; it is then called PACKAGE.NAME
         #[arg(long, value_name = "NAME")]
         package: Option<String>,
-        /// What it is for
+        /// The purpose of the chain
         #[arg(long, value_name = "TEXT")]
         description: String,
         /// Its steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: String,
-        /// Whose it will be
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -58,14 +58,14 @@ pub(crate) enum ChainsCommand {
     Edit {
         /// Its name, or id@root
         name: String,
-        /// The new description
+        /// The description that it gets
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
         /// The new steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: Option<String>,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename a chain and its file
     Rename(RenameArgs),
@@ -73,9 +73,9 @@ pub(crate) enum ChainsCommand {
     Delete(DeleteArgs),
 }
 
-/// Where to look for chains.
+/// The folders in which chains are looked for.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ChainLook {
+pub(crate) struct ChainDiscoveryArgs {
     /// Look for chains in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "chains-dir", value_name = "DIR")]
     pub(crate) chains_dirs: Vec<PathBuf>,

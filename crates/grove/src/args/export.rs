@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::AgentLook;
+use super::AgentDiscoveryArgs;
 
-/// What is asked of an export.
+/// The arguments of `grove agents export`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
     /// The host: claude, codex, copilot, gemini, opencode or pi
@@ -28,14 +28,14 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) look: AgentLook,
+    pub(crate) discovery: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
     /// At most this many characters for the skills of an agent [default: 100,000]
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -41,7 +41,7 @@ const GROUPS: [CommandGroup; 4] = [
 ];
 
 /// Another name of a command.
-struct Alias {
+struct CommandAlias {
     /// The words that people type after `grove`.
     typed: &'static [&'static str],
     /// The command that they mean.
@@ -53,7 +53,7 @@ struct Alias {
 macro_rules! aliases {
     ($($($typed:literal)+ => $($means:literal)+ $(, with a name $($with_name:literal)+)?;)+) => {
         /// The names that people know from other programs. None of them is a command of its own.
-        const ALIASES: &[Alias] = &[$(Alias {
+        const ALIASES: &[CommandAlias] = &[$(CommandAlias {
             typed: &[$($typed),+],
             means: &[$($means),+],
             with_name: aliases!(@ $($($with_name)+)?),
@@ -94,7 +94,7 @@ pub(crate) fn with_names(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some((program, typed)) = arguments.split_first() else {
         return arguments;
     };
-    let is_it = |alias: &&Alias| {
+    let is_it = |alias: &&CommandAlias| {
         let mut words = alias.typed.iter().enumerate();
         words.all(|(at, word)| typed.get(at).is_some_and(|typed| typed == word))
     };

@@ -30,7 +30,7 @@ pub(crate) struct RunArgs {
     /// The same for each line of this file that is not empty; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "chain", "each"])]
     pub(crate) each_line: Option<PathBuf>,
-    /// How many tasks a step may have [default: `runs.maxTasks`]
+    /// The most tasks that a step may have [default: `runs.maxTasks`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tasks: Option<u64>,
     /// Read the request from a JSON file; `-` for standard input
@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// Run a saved chain with this task
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
-    /// How many children of a step run at the same time
+    /// Run at most this many children of a step at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) concurrency: Option<u64>,
     /// Start from the conversation of another child, RUN or RUN.NODE; without a value, from the calling child's
@@ -51,7 +51,7 @@ pub(crate) struct RunArgs {
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// What drives it: `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`
+    /// The engine that drives it: `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`
     #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<String>,
     /// The folder it works in [default: the current one]
@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     /// A JSON Schema that the result has to match
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// What it takes for the work to be accepted: auto, attested, checked, verified or reviewed
+    /// The level at which the work is accepted: auto, attested, checked, verified or reviewed
     #[arg(long, value_name = "LEVEL")]
     pub(crate) accept: Option<String>,
     /// A command that has to succeed afterwards for the work to be accepted (repeatable)
@@ -130,7 +130,7 @@ pub(crate) enum RunsCommand {
         /// At most this many
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -138,7 +138,7 @@ pub(crate) enum RunsCommand {
     Show {
         /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -157,7 +157,7 @@ pub(crate) enum RunsCommand {
         /// Wait at most this many seconds
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -183,7 +183,7 @@ pub(crate) enum RunsCommand {
     Resume {
         #[command(flatten)]
         arguments: GoOnArgs,
-        /// The message
+        /// The message to the child
         message: Option<String>,
     },
     /// Run the plan of a run again from a step on; the results of earlier steps are reused
@@ -198,21 +198,21 @@ pub(crate) enum RunsCommand {
     Steer {
         /// The run, or one child of it as RUN.NODE
         run: String,
-        /// The message
+        /// The message to the child
         message: String,
     },
     /// Answer a child's question
     Answer {
         #[command(flatten)]
         arguments: GoOnArgs,
-        /// The answer
+        /// The answer to its question
         answer: String,
     },
     /// Print what children changed in their own working trees, as patches
     Diff {
         /// The run, or one child of it as RUN.NODE
         run: String,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -220,17 +220,17 @@ pub(crate) enum RunsCommand {
     Apply {
         /// The run, or one child of it as RUN.NODE
         run: String,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print what was required of the work, what was observed, and whether it was accepted
-    Ledger(LedgerArguments),
+    Ledger(LedgerArgs),
     /// Stop a run; its results so far are kept
     Stop {
         /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
-        /// Stop at once
+        /// Stop at once, without time to finish
         #[arg(long)]
         now: bool,
     },
@@ -239,16 +239,16 @@ pub(crate) enum RunsCommand {
         /// Runs that ended at least this many days ago [default: `runs.keepDays`]
         #[arg(long, value_name = "DAYS")]
         days: Option<u64>,
-        /// Also delete runs whose result nobody has collected
+        /// Also delete runs whose result was never collected
         #[arg(long)]
         unacknowledged: bool,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
 }
 
-/// What a run is written to.
+/// The arguments of `grove runs export`.
 #[derive(Debug, Args)]
 pub(crate) struct RunExportArgs {
     /// Its id, any unique beginning of it, or `last`: the newest run of this folder
@@ -264,9 +264,9 @@ pub(crate) struct RunExportArgs {
     pub(crate) json: bool,
 }
 
-/// What is printed of a run's ledger.
+/// The arguments of `grove runs ledger`.
 #[derive(Debug, Args)]
-pub(crate) struct LedgerArguments {
+pub(crate) struct LedgerArgs {
     /// Its id, any unique beginning of it, or `last`: the newest run of this folder
     #[arg(required_unless_present = "public_key")]
     pub(crate) run: Option<String>,
@@ -279,7 +279,7 @@ pub(crate) struct LedgerArguments {
     /// Print this installation's public key, which checks signatures, as PEM
     #[arg(long, conflicts_with_all = ["run", "verify", "attest"])]
     pub(crate) public_key: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

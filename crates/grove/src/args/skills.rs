@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeleteArgs, NamedArgs, OwnScope, Whose};
+use super::{DeleteArgs, NamedArgs, OwnScope, OwnerArgs};
 use crate::agent_fields::pair;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManageSkills {
-    /// Create a skill
+    /// Create a skill and its folder
     Create {
         /// Its name and that of its folder; characters that a name cannot have are left out
         name: String,
@@ -18,10 +18,10 @@ pub(crate) enum ManageSkills {
         /// Make it where this host reads skills, and not in Grove's own folder
         #[arg(long, value_name = "NAME")]
         host: Option<String>,
-        /// Whose it will be
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -35,16 +35,16 @@ pub(crate) enum ManageSkills {
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename a skill and its folder
     Rename {
         /// Its name, or id@root
         name: String,
-        /// The new name
+        /// The name that it gets
         to: String,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Copy a skill and its files to a folder that a host reads
     Copy {
@@ -53,10 +53,10 @@ pub(crate) enum ManageSkills {
         /// The host, as `grove hosts` names it
         #[arg(long, value_name = "HOST")]
         to: String,
-        /// Whose folder to copy to
+        /// The owner of the folder to copy to: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -68,7 +68,7 @@ pub(crate) enum ManageSkills {
     Disable(NamedArgs),
 }
 
-/// What is asked of a skill's fields and text.
+/// The fields and the text of a skill.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SkillFields {
     /// What it does and when to use it
@@ -77,7 +77,7 @@ pub(crate) struct SkillFields {
     /// Set any field by its name in the file; an empty value removes it (repeatable)
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     pub(crate) fields: Vec<(String, String)>,
-    /// Its text
+    /// The text of its instructions
     #[arg(
         long,
         value_name = "TEXT",

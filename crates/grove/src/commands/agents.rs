@@ -4,55 +4,65 @@ use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
-use grove_catalog::state::State;
-use grove_skills::{Environment, Look, Parts, Request, Scope, View};
-use grove_spec::agent::overrides::Field;
+use grove_catalog::state::EntryState;
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Environment, OwnerScope,
+};
+use grove_spec::agent::overrides::AgentField;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 use serde_json::{Value, json};
 
 use super::entry_listing::{self, definition_rows, findings, row};
-use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
-use crate::args::{AgentLook, AgentScope, AgentsCommand};
+use super::{DiscoveredLibrary, Outcome, absolute, agents_manage, counted, naming, tilde};
+use crate::args::{AgentDiscoveryArgs, AgentScopeArg, AgentsCommand};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    command: &AgentsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     match command {
         AgentsCommand::List {
-            look,
+            discovery,
             scope,
             host,
             json,
         } => {
             let scope = match scope {
-                AgentScope::User => Scope::User,
-                AgentScope::Project => Scope::Project,
-                AgentScope::Both => Scope::Both,
+                AgentScopeArg::User => OwnerScope::User,
+                AgentScopeArg::Project => OwnerScope::Project,
+                AgentScopeArg::Both => OwnerScope::Both,
             };
             let view = match host {
-                Some(host) => View::Host(known_host(host)?.to_owned()),
-                None => View::Own,
+                Some(host) => DiscoveryView::Host(known_host(host)?.to_owned()),
+                None => DiscoveryView::Own,
             };
-            let request = Request {
+            let request = DiscoveryRequest {
                 view,
                 scope,
-                ..request(&environment, look)
+                ..request(&environment, discovery)
             };
-            let look = Looked::new(environment, request).look;
-            let agents = &look.snapshot.agents;
-            list(&look.world.environment, agents, *json, out);
+            let discovery = DiscoveredLibrary::new(environment, request).discovery;
+            let agents = &discovery.snapshot.agents;
+            list(&discovery.world.environment, agents, *json, out);
         }
-        AgentsCommand::Show { name, look, json } => {
-            let request = request(&environment, look);
-            let look = Looked::new(environment, request).look;
-            let agents = &look.snapshot.agents;
+        AgentsCommand::Show {
+            name,
+            discovery,
+            json,
+        } => {
+            let request = request(&environment, discovery);
+            let discovery = DiscoveredLibrary::new(environment, request).discovery;
+            let agents = &discovery.snapshot.agents;
             let agent = find(agents, name)?;
             if *json {
                 out.json(&to_json(agents, agent));
             } else {
-                show(&look, agent, out);
+                show(&discovery, agent, out);
             }
         }
         _ => return agents_manage::run(&environment, command, out),
@@ -60,32 +70,28 @@ pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut O
     Ok(0)
 }
 
-/// A look for agents as asked.
-fn request(environment: &Environment, look: &AgentLook) -> Request {
-    Request {
-        parts: Parts::AGENTS,
-        agent_folders: folders(environment, look),
-        ..Request::default()
+fn request(environment: &Environment, discovery: &AgentDiscoveryArgs) -> DiscoveryRequest {
+    DiscoveryRequest {
+        parts: DiscoveryParts::AGENTS,
+        agent_folders: folders(environment, discovery),
+        ..DiscoveryRequest::default()
     }
 }
 
-/// The folders in which agents are looked for, if exactly these.
-pub(super) fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
-    let given = look.agents_dirs.iter();
+pub(super) fn folders(environment: &Environment, discovery: &AgentDiscoveryArgs) -> Vec<PathBuf> {
+    let given = discovery.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
 }
 
-/// A host whose agents are known, as it is written.
 pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
     naming::known_host(name, "hosts whose agents are known", AgentRules::names())
 }
 
-/// The agent of a name, usable or not.
 pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, CommandError> {
     entry_listing::find(agents.entries(), name)
 }
 
-fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output) {
+fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut CommandOutput) {
     if json {
         out.json(&json!({
             "schema": "grove.agents.list/1",
@@ -114,8 +120,8 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
     }
 }
 
-fn show(look: &Look, agent: &Agent, out: &mut Output) {
-    let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
+fn show(discovery: &Discovery, agent: &Agent, out: &mut CommandOutput) {
+    let (environment, agents) = (&discovery.world.environment, &discovery.snapshot.agents);
     definition_rows(agents.entries(), agent, environment, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
@@ -145,9 +151,9 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
         if shown.get(set.field.as_str()).is_none() {
             let file = tilde(&set.origin.file, environment);
             let value = match set.field.as_str() {
-                Field::SYSTEM_PROMPT => "another text",
-                Field::DISABLED if agent.state == State::Disabled => "true",
-                Field::DISABLED => "false",
+                AgentField::SYSTEM_PROMPT => "another text",
+                AgentField::DISABLED if agent.state == EntryState::Disabled => "true",
+                AgentField::DISABLED => "false",
                 "tools" => "as usual",
                 _ => "nothing",
             };
@@ -159,17 +165,17 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
         }
     }
     // Settings may have a secret in any line.
-    let files = &look.sources.agents;
+    let files = &discovery.sources.agents;
     let is_quoted = !files.format_of(agent).is_settings();
     let source = files.read(agent).filter(|_| is_quoted);
     findings(&agent.diagnostics, source.as_deref(), out);
-    findings(agents.concerning(agent), None, out);
+    findings(agents.override_findings(agent), None, out);
 }
 
 fn to_json(agents: &Agents, agent: &Agent) -> Value {
     let content = agent.content.as_ref();
     let mut shown = EntryJson::new(agents.entries(), agent);
-    let of_settings = DiagnosticJson::list(agents.concerning(agent));
+    let of_settings = DiagnosticJson::list(agents.override_findings(agent));
     shown.diagnostics.extend(of_settings);
     let rest = content.and_then(|content| content.rest.as_ref());
     let overridden = agent.overridden.iter().map(|set| {
@@ -190,7 +196,6 @@ fn to_json(agents: &Agents, agent: &Agent) -> Value {
     without_empty(all, &["textFile", "overrides"])
 }
 
-/// Every field of the frontmatter that has a value.
 fn fields(agent: &Agent) -> Value {
     let Some(file) = agent.file() else {
         return json!({});

@@ -4,45 +4,45 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
-use grove_fs::undo::Recording;
-use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
-use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
+use grove_fs::undo::UndoRecording;
+use grove_skills::exporting::{self, ExportRequest, ExportResult, ExportedFileState};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, Project, agents as agents_of};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, agents, agreed, counted, request, tilde};
-use crate::args::{ExportArgs, Look};
+use super::{DiscoveredLibrary, Outcome, absolute, agents, agreed, counted, request, tilde};
+use crate::args::{DiscoveryArgs, ExportArgs};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::DiagnosticJson;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 pub(super) fn run(
     environment: Environment,
     arguments: &ExportArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let host = agents::known_host(&arguments.host)?;
-    let flags = Look {
+    let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),
-        ..Look::default()
+        ..DiscoveryArgs::default()
     };
-    let request = Request {
-        parts: Parts::PROMPTS,
-        agent_folders: agents::folders(&environment, &arguments.look),
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
+        agent_folders: agents::folders(&environment, &arguments.discovery),
         ..request(&environment, &flags, None)?
     };
-    let looked = looked.insert(Looked::new(environment, request));
-    let look = &looked.look;
+    let discovered = discovered.insert(DiscoveredLibrary::new(environment, request));
+    let discovery = &discovered.discovery;
     let is_whole = arguments.agents.is_empty();
     let theirs = if is_whole {
-        agents_of::of_host(&look.world, host)
+        agents_of::of_host(&discovery.world, host)
     } else {
         Agents::default()
     };
-    let chosen = choose(&look.snapshot.agents, &theirs, &arguments.agents)?;
+    let chosen = choose(&discovery.snapshot.agents, &theirs, &arguments.agents)?;
     let folder = match &arguments.out {
-        Some(folder) => absolute(folder, &look.world.environment),
-        None => project_folder(&look.world.project)?,
+        Some(folder) => absolute(folder, &discovery.world.environment),
+        None => project_folder(&discovery.world.project)?,
     };
     let request = ExportRequest {
         host: host.to_owned(),
@@ -52,10 +52,10 @@ pub(super) fn run(
         is_whole,
         is_dry: arguments.check,
     };
-    let state = undo_folder(&look.world.environment);
+    let state = undo_folder(&discovery.world.environment);
     let recorded = state.filter(|_| !request.is_dry);
-    let recording = Recording::new(recorded, format!("agents export --host {host}"));
-    let export = |request: &_| exporting::export(look, &chosen, &theirs, request, &recording);
+    let recording = UndoRecording::new(recorded, format!("agents export --host {host}"));
+    let export = |request: &_| exporting::export(discovery, &chosen, &theirs, request, &recording);
     if !request.is_dry && !arguments.yes {
         let planned = export(&ExportRequest {
             is_dry: true,
@@ -63,7 +63,7 @@ pub(super) fn run(
         })?;
         if !planned.is_settled() && (planned.n_agents > 1 || planned.takes_away()) {
             if !arguments.json {
-                print(&look.world.environment, &request, &planned, out);
+                print(&discovery.world.environment, &request, &planned, out);
             }
             if !agreed("write these files?", false, out)? {
                 return Ok(ErrorKind::Finding.exit_code());
@@ -77,12 +77,12 @@ pub(super) fn run(
     if arguments.json {
         out.json(&to_json(host, &request, &exported));
     } else {
-        print(&look.world.environment, &request, &exported, out);
+        print(&discovery.world.environment, &request, &exported, out);
     }
     let is_held_up = exported
         .files
         .iter()
-        .any(|(_, state)| *state == FileState::NotOurs);
+        .any(|(_, state)| *state == ExportedFileState::NotOurs);
     let is_wrong = if request.is_dry {
         !exported.is_clean()
     } else {
@@ -95,10 +95,9 @@ pub(super) fn run(
 fn undo_folder(environment: &Environment) -> Option<&Path> {
     let state = Some(environment.state.as_path());
     let state = state.filter(|state| !state.starts_with(Environment::NOWHERE));
-    state.filter(|state| Recording::can_be_kept(state))
+    state.filter(|state| UndoRecording::can_be_kept(state))
 }
 
-/// The folder of the project that one works in.
 fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
@@ -107,7 +106,6 @@ fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The agents that were named, or all that may be exported.
 fn choose<'a>(
     all: &'a Agents,
     theirs: &Agents,
@@ -139,21 +137,21 @@ fn choose<'a>(
 fn print(
     environment: &Environment,
     request: &ExportRequest,
-    exported: &Exported,
-    out: &mut Output,
+    exported: &ExportResult,
+    out: &mut CommandOutput,
 ) {
     out.diagnostics(&exported.diagnostics);
     let changed = exported
         .files
         .iter()
-        .filter(|(_, state)| *state != FileState::Same);
+        .filter(|(_, state)| *state != ExportedFileState::Same);
     for (path, state) in changed {
         out.line(&format!("{:<8} {}", state.as_str(), super::path_text(path)));
     }
     let same = exported
         .files
         .iter()
-        .filter(|(_, state)| *state == FileState::Same);
+        .filter(|(_, state)| *state == ExportedFileState::Same);
     out.note(&format!(
         "{} in {}; {} unchanged",
         counted(exported.n_agents, "agent"),
@@ -162,7 +160,7 @@ fn print(
     ));
 }
 
-fn to_json(host: &str, request: &ExportRequest, exported: &Exported) -> Value {
+fn to_json(host: &str, request: &ExportRequest, exported: &ExportResult) -> Value {
     let files = exported.files.iter();
     let files = files.map(|(path, state)| json!({ "path": path, "state": state.as_str() }));
     json!({

@@ -2,21 +2,25 @@
 
 use grove_catalog::hosts::{self, AgentRules};
 use grove_skills::Environment;
-use grove_skills::managing::{AgentReaders, Created, Manager};
-use grove_spec::agent::compose::Ask;
+use grove_skills::managing::{AgentReaders, Manager, NewAgent};
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, agents};
-use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
+use crate::args::{AgentsCommand, NamedArgs, OwnerArgs, TypedFields};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &AgentsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     let asks = asks(environment, command)?;
     if let AgentsCommand::Delete(asked) = command
-        && !change_report::may_delete(environment, Kind::Agents, asked, out)?
+        && !change_report::may_delete(environment, EntryKind::Agents, asked, out)?
     {
         return Ok(ErrorKind::Finding.exit_code());
     }
@@ -32,16 +36,16 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
         } => {
             let host = host.as_deref().map(agents::known_host).transpose()?;
             let host = host.and_then(hosts::by_name);
-            let asked = Created {
+            let asked = NewAgent {
                 host: host.as_ref(),
                 name,
                 package: package.as_deref(),
                 scope: layer(*scope),
-                asks: &asks,
+                edits: &asks,
             };
             let mut changed = manager.create(&asked)?;
             let readers = manager.readers_of_agent(&changed.file);
-            changed.notes.extend(who_reads(&changed.name, readers));
+            changed.notes.extend(readers_note(&changed.name, readers));
             ("create", *json, changed)
         }
         AgentsCommand::Edit {
@@ -57,9 +61,11 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit(name, scope, &asks)?)
         }
-        AgentsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Agents, asked)?,
+        AgentsCommand::Rename(asked) => {
+            change_report::rename(&mut manager, EntryKind::Agents, asked)?
+        }
         AgentsCommand::Delete(asked) => {
-            change_report::delete(&mut manager, Kind::Agents, &asked.named)?
+            change_report::delete(&mut manager, EntryKind::Agents, &asked.named)?
         }
         AgentsCommand::Enable(NamedArgs { name, whose }) => {
             let changed = manager.enable(name, config_scope(whose))?;
@@ -83,7 +89,7 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
 }
 
 /// Says which programs besides Grove read a new agent's file, and how others get it.
-fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
+fn readers_note(name: &str, readers: AgentReaders) -> Vec<String> {
     let hosts: Vec<&str> = AgentRules::names().collect();
     if readers == AgentReaders::default() {
         return vec![format!(
@@ -98,7 +104,6 @@ fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
     read.into_iter().chain(refused).collect()
 }
 
-/// Returns the command as `grove undo` shows it.
 fn in_words(command: &AgentsCommand) -> String {
     let (verb, name) = match command {
         AgentsCommand::Create { name, .. } => ("create", name),
@@ -115,22 +120,22 @@ fn in_words(command: &AgentsCommand) -> String {
     format!("agents {verb} {name}")
 }
 
-fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, CommandError> {
-    let (asked, unset): (&AskedFields, &[String]) = match command {
+fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<FileEdit>, CommandError> {
+    let (asked, unset): (&TypedFields, &[String]) = match command {
         AgentsCommand::Create { asked, .. } => (asked, &[]),
         AgentsCommand::Edit { asked, unset, .. } => (asked, unset),
         _ => return Ok(Vec::new()),
     };
     let fields = asked.fields.iter();
-    let mut asks: Vec<Ask> = fields
-        .map(|(key, value)| Ask::Set(key.clone(), value.clone()))
+    let mut asks: Vec<FileEdit> = fields
+        .map(|(key, value)| FileEdit::Set(key.clone(), value.clone()))
         .collect();
-    asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
+    asks.extend(unset.iter().map(|key| FileEdit::Unset(key.clone())));
     let body = match &asked.body_file {
         Some(file) => Some(read_text(environment, file)?),
         None => asked.body.clone(),
     };
-    asks.extend(body.map(Ask::Body));
+    asks.extend(body.map(FileEdit::Body));
     if asks.is_empty() && matches!(command, AgentsCommand::Edit { .. }) {
         let error = CommandError::usage("there is nothing to change");
         return Err(error.hint("give a field, for example `--model NAME`, or `--body TEXT`"));
@@ -139,6 +144,6 @@ fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, 
 }
 
 /// The configuration that is written unless told otherwise is the user's.
-fn config_scope(whose: &Whose) -> LayerScope {
+fn config_scope(whose: &OwnerArgs) -> LayerScope {
     whose.scope.map_or(LayerScope::User, layer)
 }

@@ -2,80 +2,85 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
+use grove_catalog::catalog::{self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, Treatment};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
-use grove_spec::config::Limits;
+use grove_spec::config::ConfiguredLimits;
 use serde_json::{Value, json};
 
 use super::skills_activate::explain;
 use super::{
-    Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_in_session,
-    naming, unread,
+    DiscoveredLibrary, Outcome, absolute, catalog_explain, catalog_host, counted, discover,
+    discover_in_session, naming, unread,
 };
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use crate::tokens;
 
 pub(super) fn run(
     environment: Environment,
     arguments: &CatalogArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    if let Some(host) = &arguments.look.host {
-        let looked = looked.insert(look(environment, &arguments.look)?);
-        return catalog_host::run(looked, host, arguments, out);
+    if let Some(host) = &arguments.discovery.host {
+        let discovered = discovered.insert(discover(environment, &arguments.discovery)?);
+        return catalog_host::run(discovered, host, arguments, out);
     }
     let session = arguments.session.as_deref();
-    let (seen, session) = look_in_session(environment, &arguments.look, session)?;
-    let looked = looked.insert(seen);
-    let budget = budget(arguments, &looked.world.settings.settings.limits)?;
+    let (seen, session) = discover_in_session(environment, &arguments.discovery, session)?;
+    let discovered = discovered.insert(seen);
+    let budget = budget(arguments, &discovered.world.settings.settings.limits)?;
     let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
         index_dir: arguments
             .index_dir
             .as_deref()
-            .map(|folder| absolute(folder, looked.library.environment())),
+            .map(|folder| absolute(folder, discovered.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
     };
-    let told = Disclosure::new(&looked.look, session.as_deref())
+    let told = Disclosure::new(&discovered.discovery, session.as_deref())
         .catalog(&asked)
-        .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
+        .map_err(|error| explain(error, "catalog", "", &arguments.discovery))?;
     out.diagnostics(&told.diagnostics);
     let text = match &arguments.since {
         None => told.catalog.text.clone(),
-        Some(digest) => told.since(digest, &asked, &looked.look).unwrap_or_else(|| {
-            out.note(ConversationCatalog::NOT_ON_RECORD);
-            told.catalog.text.clone()
-        }),
+        Some(digest) => told
+            .since(digest, &asked, &discovered.discovery)
+            .unwrap_or_else(|| {
+                out.note(ConversationCatalog::NOT_ON_RECORD);
+                told.catalog.text.clone()
+            }),
     };
-    if arguments.look.json {
-        out.json(&to_json(&looked.snapshot, &told.catalog, &text));
+    if arguments.discovery.json {
+        out.json(&to_json(&discovered.snapshot, &told.catalog, &text));
     } else if arguments.explain {
-        catalog_explain::print(looked, &told.catalog, out);
+        catalog_explain::print(discovered, &told.catalog, out);
     } else {
         out.text(&text);
-        note(looked, &text, &told.catalog, out);
+        note(discovered, &text, &told.catalog, out);
     }
     Ok(0)
 }
 
-fn style(style: StyleArg) -> Style {
+fn style(style: StyleArg) -> CatalogStyle {
     match style {
-        StyleArg::Xml => Style::Xml,
-        StyleArg::Markdown => Style::Markdown,
-        StyleArg::Json => Style::Json,
-        StyleArg::Names => Style::Names,
+        StyleArg::Xml => CatalogStyle::Xml,
+        StyleArg::Markdown => CatalogStyle::Markdown,
+        StyleArg::Json => CatalogStyle::Json,
+        StyleArg::Names => CatalogStyle::Names,
     }
 }
 
-fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandError> {
+fn budget(
+    arguments: &CatalogArgs,
+    limits: &ConfiguredLimits,
+) -> Result<CatalogBudget, CommandError> {
     let entries = arguments.max_skills;
     let entries = entries.unwrap_or(limits.prompt_skills.count());
     let chars = limits.prompt_chars.count();
@@ -88,26 +93,25 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
         // Thousandths of a percent are exact enough, and integers give the same number everywhere.
         #[expect(clippy::cast_sign_loss, reason = "it was checked to be positive")]
         let thousandths = (arguments.share * 1_000.0).round() as usize;
-        return Ok(Budget::tokens(
+        return Ok(CatalogBudget::tokens(
             window.saturating_mul(thousandths) / 100_000,
             entries,
         ));
     }
     Ok(match (arguments.tokens, arguments.budget) {
-        (true, tokens) => Budget::tokens(tokens.unwrap_or(chars / 4), entries),
-        (false, size) => Budget::chars(size.unwrap_or(chars), entries),
+        (true, tokens) => CatalogBudget::tokens(tokens.unwrap_or(chars / 4), entries),
+        (false, size) => CatalogBudget::chars(size.unwrap_or(chars), entries),
     })
 }
 
-/// A budget in tokens is counted exactly where that can be done.
-fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
+fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
-    let counts = tokens::EXACT && budget.unit == Unit::Bytes;
+    let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
 /// Notes the cost of the text, what happened to skills that are not shown as they are, and which are not in it.
-fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
+fn note(discovered: &DiscoveredLibrary, text: &str, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     if !text.is_empty() {
         out.note(&super::cost_note(text));
@@ -126,24 +130,24 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
         ));
     }
     if !report.not_offered.is_empty() {
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         out.note(&format!(
             "grove: not offered: {}; `{command}` says why",
             list(&report.not_offered)
         ));
     }
     if catalog.entries.is_empty() {
-        let findings = looked.snapshot.diagnostics.iter();
+        let findings = discovered.snapshot.diagnostics.iter();
         out.diagnostics(findings.filter(|finding| finding.needs_attention()));
     } else {
-        unread::say_roots(&looked.snapshot, looked.library.environment(), out);
+        unread::say_roots(&discovered.snapshot, discovered.library.environment(), out);
     }
 }
 
 fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
     let report = &catalog.report;
     let shown = |size: usize| report.budget.shown(size).0;
-    let entry = |entry: &catalog::Entry| {
+    let entry = |entry: &catalog::CatalogEntry| {
         json!({
             "kind": entry.kind.as_str(),
             "key": entry.key,
@@ -154,7 +158,7 @@ fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
             "cost": shown(entry.cost),
         })
     };
-    let skill = |line: &catalog::Line| {
+    let skill = |line: &catalog::SkillReport| {
         let skill = snapshot.skills.get(line.skill)?;
         Some(json!({
             "address": snapshot.address(skill),

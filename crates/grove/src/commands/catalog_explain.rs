@@ -1,17 +1,16 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Treatment};
-use grove_catalog::root::Source;
+use grove_catalog::catalog::{Catalog, CatalogBudget, CatalogEntryKind, Treatment};
+use grove_catalog::root::RootSource;
 
-use super::{Looked, counted};
-use crate::output::{Output, page};
+use super::{DiscoveredLibrary, counted};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_spec::text::grouped;
 
-/// The width of the longest bar.
 const BAR: usize = 40;
 
-pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+pub(super) fn print(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     let shown = |size: usize| grouped(report.budget.shown(size).0);
     let unit = report.budget.shown(0).1;
@@ -30,7 +29,7 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
     let free = report.budget.size.saturating_sub(report.used);
     out.line(&bar("free", free, report.budget));
     out.line("");
-    print_entries(looked, catalog, out);
+    print_entries(discovered, catalog, out);
     out.line("");
     for treatment in Treatment::ALL {
         let count = report.count(treatment);
@@ -57,7 +56,7 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
 
 /// Returns the cost of each source, and of the parts that belong to no source.
 fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
-    let of = |source: Source| {
+    let of = |source: RootSource| {
         let entries = catalog.entries.iter();
         entries
             .filter(|entry| entry.source == Some(source))
@@ -67,12 +66,12 @@ fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     let rest = catalog
         .entries
         .iter()
-        .filter(|entry| entry.kind == EntryKind::Rest)
+        .filter(|entry| entry.kind == CatalogEntryKind::Rest)
         .map(|entry| entry.cost)
         .sum();
     let mut parts = vec![("instructions".to_owned(), catalog.report.frame)];
     parts.extend(
-        Source::ALL
+        RootSource::ALL
             .into_iter()
             .map(|source| (source.as_str().to_owned(), of(source))),
     );
@@ -81,7 +80,7 @@ fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     parts
 }
 
-fn bar(name: &str, cost: usize, budget: Budget) -> String {
+fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
     let share = |of: usize| {
         let part = cost.saturating_mul(of);
         part.checked_div(budget.size).unwrap_or(0)
@@ -96,8 +95,8 @@ fn bar(name: &str, cost: usize, budget: Budget) -> String {
     text.trim_end().to_owned()
 }
 
-fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
-    let page = page(&looked.library.environment().variables);
+fn print_entries(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
+    let page = page(&discovered.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog
@@ -106,8 +105,8 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
             .iter()
             .find(|line| line.entry == Some(at));
         let what = match entry.kind {
-            EntryKind::Skill => line.map_or("", |line| line.treatment.as_str()).to_owned(),
-            EntryKind::Branch | EntryKind::Group | EntryKind::Rest => {
+            CatalogEntryKind::Skill => line.map_or("", |line| line.treatment.as_str()).to_owned(),
+            CatalogEntryKind::Branch | CatalogEntryKind::Group | CatalogEntryKind::Rest => {
                 format!(
                     "{} of {}",
                     entry.kind.as_str(),

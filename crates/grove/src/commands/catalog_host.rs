@@ -6,24 +6,24 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::host_lists;
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, host_views, naming};
+use super::{DiscoveredLibrary, Outcome, counted, host_views, naming};
 use crate::args::CatalogArgs;
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the host's list, and beside it what the host cuts.
 pub(super) fn run(
-    looked: &Looked,
+    discovered: &DiscoveredLibrary,
     host_name: &str,
     arguments: &CatalogArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let host = naming::known_host(host_name, "known hosts", hosts::names())?;
     let host = hosts::by_name(host)
         .ok_or_else(|| CommandError::internal(format!("the description of {host} is damaged")))?;
-    let snapshot = &looked.snapshot;
-    let listing = host_lists::listing(&looked.look, &host, arguments.window);
-    if arguments.look.json {
+    let snapshot = &discovered.snapshot;
+    let listing = host_lists::listing(&discovered.discovery, &host, arguments.window);
+    if arguments.discovery.json {
         out.json(&to_json(snapshot, &host, &listing));
     } else {
         out.text(&listing.text);
@@ -38,7 +38,7 @@ fn count(listing: &HostListing, how: &str) -> usize {
 }
 
 fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
-    let entry = |one: &host_listing::Shown| {
+    let entry = |one: &host_listing::ListedSkill| {
         Some(json!({
             "name": one.name,
             "address": snapshot.address(snapshot.skills.get(one.skill)?),
@@ -78,7 +78,7 @@ fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
 /// Names of what is cut beyond this many are counted and not named.
 const MOST_NAMES: usize = 20;
 
-fn print_notes(host: &Host, listing: &HostListing, out: &mut Output) {
+fn print_notes(host: &Host, listing: &HostListing, out: &mut CommandOutput) {
     let title = &host.title;
     if listing.shown.is_empty() {
         out.note(&format!("{title} would list none of your skills"));

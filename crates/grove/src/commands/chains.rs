@@ -1,33 +1,46 @@
 //! `grove chains list`, `grove chains show NAME` and `grove chains check`.
 
 use grove_catalog::chains::{Chain, Chains};
-use grove_catalog::root::Source;
-use grove_catalog::state::{Reason, State};
+use grove_catalog::root::RootSource;
+use grove_catalog::state::{EntryState, StateReason};
 use grove_skills::chains::source_of;
-use grove_skills::{Environment, Look, Parts, Request};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{Step, print};
+use grove_spec::chain::{ChainStep, print};
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
 use super::entry_listing::{self, definition_rows, findings, row};
-use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
-use crate::args::{ChainLook, ChainsCommand};
+use super::{DiscoveredLibrary, Outcome, absolute, chains_manage, counted, need_attention};
+use crate::args::{ChainDiscoveryArgs, ChainsCommand};
 use crate::command_error::{ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use crate::table::shorten;
 
-pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    command: &ChainsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     match command {
-        ChainsCommand::List { look, json } => {
-            let look = load(environment, look, Parts::CHAINS);
-            list(&look.world.environment, &look.snapshot.chains, *json, out);
+        ChainsCommand::List { discovery, json } => {
+            let discovery = load(environment, discovery, DiscoveryParts::CHAINS);
+            list(
+                &discovery.world.environment,
+                &discovery.snapshot.chains,
+                *json,
+                out,
+            );
             Ok(0)
         }
-        ChainsCommand::Show { name, look, json } => {
-            let look = load(environment, look, Parts::ALL);
-            let all = look.snapshot.chains.entries();
+        ChainsCommand::Show {
+            name,
+            discovery,
+            json,
+        } => {
+            let discovery = load(environment, discovery, DiscoveryParts::ALL);
+            let all = discovery.snapshot.chains.entries();
             let chain = entry_listing::find(all, name)?;
             if *json {
                 out.json(&json!({
@@ -37,32 +50,36 @@ pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut O
                     "digest": chain.content.as_ref().map(|it| it.digest),
                 }));
             } else {
-                show(&look, chain, out);
+                show(&discovery, chain, out);
             }
             Ok(0)
         }
-        ChainsCommand::Check { look, json } => {
-            let look = load(environment, look, Parts::ALL);
-            Ok(check(&look, *json, out))
+        ChainsCommand::Check { discovery, json } => {
+            let discovery = load(environment, discovery, DiscoveryParts::ALL);
+            Ok(check(&discovery, *json, out))
         }
         _ => chains_manage::run(&environment, command, out),
     }
 }
 
 /// Looks for chains as asked; with everything else, what they name is checked.
-fn load(environment: Environment, look: &ChainLook, parts: Parts) -> Look {
-    let folders = look.chains_dirs.iter();
-    let request = Request {
+fn load(
+    environment: Environment,
+    discovery: &ChainDiscoveryArgs,
+    parts: DiscoveryParts,
+) -> Discovery {
+    let folders = discovery.chains_dirs.iter();
+    let request = DiscoveryRequest {
         parts,
         chain_folders: folders
             .map(|folder| absolute(folder, &environment))
             .collect(),
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
-    Looked::new(environment, request).look
+    DiscoveredLibrary::new(environment, request).discovery
 }
 
-fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
+fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut CommandOutput) {
     if json {
         out.json(&json!({
             "schema": "grove.chains.list/1",
@@ -79,9 +96,9 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output
     entry_listing::table(chains.entries(), all, &[], environment, out);
 }
 
-fn show(look: &Look, chain: &Chain, out: &mut Output) {
-    let all = look.snapshot.chains.entries();
-    definition_rows(all, chain, &look.world.environment, out);
+fn show(discovery: &Discovery, chain: &Chain, out: &mut CommandOutput) {
+    let all = discovery.snapshot.chains.entries();
+    definition_rows(all, chain, &discovery.world.environment, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
@@ -90,12 +107,12 @@ fn show(look: &Look, chain: &Chain, out: &mut Output) {
             row("", &format!("{key}: {value}"), out);
         }
     }
-    let source = look.sources.chains.read(chain);
+    let source = discovery.sources.chains.read(chain);
     findings(&chain.diagnostics, source.as_deref(), out);
 }
 
 /// Everything that a step says beside what its line shows whole, each as one line.
-fn details(step: &Step) -> Vec<(String, String)> {
+fn details(step: &ChainStep) -> Vec<(String, String)> {
     let mut waiting: Vec<(String, Value)> = vec![(String::new(), print::step_json(step))];
     let mut all = Vec::new();
     while let Some((key, value)) = waiting.pop() {
@@ -124,7 +141,7 @@ fn details(step: &Step) -> Vec<(String, String)> {
 const TASK_COLUMNS: usize = 60;
 
 /// A step as one line: who, how, and the start of the task.
-fn step_line(step: &Step) -> String {
+fn step_line(step: &ChainStep) -> String {
     let tasks = step.tasks().iter().map(|task| {
         let times = task.count.map_or_else(String::new, |n| format!(" ×{n}"));
         format!("{}{times}", task.agent)
@@ -137,9 +154,9 @@ fn step_line(step: &Step) -> String {
         format!(" → {}", names.join(", "))
     };
     let what = match step {
-        Step::One(task) => task.task.clone().unwrap_or_default(),
-        Step::Parallel(group) => counted(group.tasks.len(), "task"),
-        Step::FanOut(fan_out) => {
+        ChainStep::One(task) => task.task.clone().unwrap_or_default(),
+        ChainStep::Parallel(group) => counted(group.tasks.len(), "task"),
+        ChainStep::FanOut(fan_out) => {
             let expand = &fan_out.expand;
             match &expand.items {
                 Some(items) => format!("each of {}", counted(items.len(), "item")),
@@ -151,15 +168,14 @@ fn step_line(step: &Step) -> String {
     one_line(&format!("{who}{gives}: {what}"))
 }
 
-/// The chains and findings of one scope.
-struct InScope<'a> {
-    source: Source,
+struct ScopeChains<'a> {
+    source: RootSource,
     chains: Vec<&'a Chain>,
     /// Findings about folders and settings, not about one chain.
     diagnostics: Vec<&'a Diagnostic>,
 }
 
-impl InScope<'_> {
+impl ScopeChains<'_> {
     fn findings(&self) -> usize {
         let of_chains = self.chains.iter().flat_map(|chain| &chain.diagnostics);
         let all = of_chains.chain(self.diagnostics.iter().copied());
@@ -168,20 +184,20 @@ impl InScope<'_> {
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
-fn by_scope(look: &Look) -> Vec<InScope<'_>> {
-    let found = &look.snapshot.chains;
+fn by_scope(discovery: &Discovery) -> Vec<ScopeChains<'_>> {
+    let found = &discovery.snapshot.chains;
     let of_chain = |chain: &Chain| found.roots.get(chain.root).map(|root| root.source);
-    let scopes = Source::ALL.into_iter().map(|source| InScope {
+    let scopes = RootSource::ALL.into_iter().map(|source| ScopeChains {
         source,
         chains: found
             .all
             .iter()
-            .filter(|chain| of_chain(chain).unwrap_or(Source::Bundled) == source)
+            .filter(|chain| of_chain(chain).unwrap_or(RootSource::Bundled) == source)
             .collect(),
         diagnostics: found
             .diagnostics
             .iter()
-            .filter(|finding| source_of(&look.world, found, finding) == source)
+            .filter(|finding| source_of(&discovery.world, found, finding) == source)
             .collect(),
     });
     scopes
@@ -189,10 +205,10 @@ fn by_scope(look: &Look) -> Vec<InScope<'_>> {
         .collect()
 }
 
-fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
-    let all = look.snapshot.chains.entries();
-    let scopes = by_scope(look);
-    let findings = scopes.iter().map(InScope::findings).sum();
+fn check(discovery: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
+    let all = discovery.snapshot.chains.entries();
+    let scopes = by_scope(discovery);
+    let findings = scopes.iter().map(ScopeChains::findings).sum();
     if json {
         let scopes = scopes.iter().map(|scope| {
             let chains = scope.chains.iter().map(|chain| EntryJson::new(all, chain));
@@ -209,7 +225,7 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
         }));
     } else {
         for scope in &scopes {
-            print_scope(look, scope, out);
+            print_scope(discovery, scope, out);
         }
         out.line(&match findings {
             0 => "nothing needs attention".to_owned(),
@@ -219,7 +235,7 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
     ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
-fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
+fn print_scope(discovery: &Discovery, scope: &ScopeChains<'_>, out: &mut CommandOutput) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
     for finding in scope.diagnostics.iter().filter(|it| it.needs_attention()) {
@@ -230,7 +246,7 @@ fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
             let (name, why, fix) = (&chain.name, &reason.message, &reason.fix);
             out.line(&one_line(&format!("{name}: {why} ({fix})")));
         }
-        let source = look.sources.chains.read(chain);
+        let source = discovery.sources.chains.read(chain);
         let all = chain.diagnostics.iter();
         for finding in all.filter(|it| it.needs_attention()) {
             out.finding(finding, source.as_deref());
@@ -239,10 +255,10 @@ fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
 }
 
 /// Returns the reason why a chain is not used although nothing is wrong with its file.
-fn unused(chain: &Chain) -> Option<&Reason> {
+fn unused(chain: &Chain) -> Option<&StateReason> {
     let waits = matches!(
         chain.state,
-        State::Changed | State::Untrusted | State::Disabled
+        EntryState::Changed | EntryState::Untrusted | EntryState::Disabled
     );
     chain.reasons.first().filter(|_| waits)
 }

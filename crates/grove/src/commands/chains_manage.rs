@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use grove_skills::Environment;
-use grove_skills::managing::{ChainAsks, Manager, NewChain};
+use grove_skills::managing::{ChainChanges, Manager, NewChain};
 use grove_spec::json;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use serde_json::Value;
 
@@ -13,9 +13,13 @@ use super::Outcome;
 use super::change_report::{self, layer, read_text};
 use crate::args::ChainsCommand;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &ChainsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     let steps = match command {
         ChainsCommand::Create { steps, .. } => Some(parsed(environment, steps)?),
         ChainsCommand::Edit { steps, .. } => {
@@ -29,7 +33,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
         ChainsCommand::Edit { name, .. } => format!("chains edit {name}"),
         ChainsCommand::Rename(asked) => format!("chains rename {}", asked.name),
         ChainsCommand::Delete(asked) => {
-            if !change_report::may_delete(environment, Kind::Chains, asked, out)? {
+            if !change_report::may_delete(environment, EntryKind::Chains, asked, out)? {
                 return Ok(ErrorKind::Finding.exit_code());
             }
             format!("chains delete {}", asked.named.name)
@@ -64,7 +68,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             whose,
             ..
         } => {
-            let asks = ChainAsks {
+            let asks = ChainChanges {
                 description: description.as_deref(),
                 steps: steps.as_ref(),
             };
@@ -75,9 +79,11 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit_chain(name, scope, &asks)?)
         }
-        ChainsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Chains, asked)?,
+        ChainsCommand::Rename(asked) => {
+            change_report::rename(&mut manager, EntryKind::Chains, asked)?
+        }
         ChainsCommand::Delete(asked) => {
-            change_report::delete(&mut manager, Kind::Chains, &asked.named)?
+            change_report::delete(&mut manager, EntryKind::Chains, &asked.named)?
         }
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);
@@ -87,7 +93,6 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
     Ok(0)
 }
 
-/// Steps as JSON, typed or in a file.
 fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError> {
     let text = if steps.trim_start().starts_with(['[', '{']) {
         steps.to_owned()

@@ -2,21 +2,20 @@
 
 use std::path::Path;
 
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_engine::ChangeWords;
 use grove_skills::Environment;
-use grove_skills::managing::{Changed, Manager, Renaming};
+use grove_skills::managing::{ChangeReport, Manager, RenameRequest};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use serde_json::{Value, json};
 
 use super::{agreed, input_text, tilde};
 use crate::args::{DeleteArgs, NamedArgs, OwnScope, RenameArgs};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-/// The largest text that is taken.
 const MAX_TEXT: u64 = 1_000_000;
 
 /// Reads a file that was named, or standard input for `-`.
@@ -32,17 +31,17 @@ pub(super) fn layer(scope: OwnScope) -> LayerScope {
 }
 
 /// The outcome of a command: its word, whether JSON is wanted, and what changed.
-pub(super) type Done = (&'static str, bool, Changed);
+pub(super) type Done = (&'static str, bool, ChangeReport);
 
 /// Gives a skill, an agent or a chain another name.
 pub(super) fn rename(
     manager: &mut Manager,
-    kind: Kind,
+    kind: EntryKind,
     asked: &RenameArgs,
 ) -> Result<Done, CommandError> {
     let changed = manager.rename(
         kind,
-        &Renaming {
+        &RenameRequest {
             name: &asked.name,
             to: &asked.to,
             package: asked.package.as_deref(),
@@ -55,9 +54,9 @@ pub(super) fn rename(
 /// Asks before something is deleted that is there and may be; nothing is locked while the person thinks.
 pub(super) fn may_delete(
     environment: &Environment,
-    kind: Kind,
+    kind: EntryKind,
     asked: &DeleteArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<bool, CommandError> {
     if asked.yes {
         return Ok(true);
@@ -76,7 +75,7 @@ pub(super) fn may_delete(
 /// Deletes the file of an agent or a chain, or the folder of a skill.
 pub(super) fn delete(
     manager: &mut Manager,
-    kind: Kind,
+    kind: EntryKind,
     asked: &NamedArgs,
 ) -> Result<Done, CommandError> {
     let scope = asked.whose.scope.map(layer);
@@ -84,14 +83,13 @@ pub(super) fn delete(
     Ok(("delete", asked.whose.json, changed))
 }
 
-/// Prints what was done to one of `kind`.
 pub(super) fn print(
     environment: &Environment,
     kind: &str,
     action: &'static str,
-    changed: &Changed,
+    changed: &ChangeReport,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     if json {
         out.json(&to_json(kind, action, changed));
@@ -106,7 +104,7 @@ pub(super) fn print(
     out.diagnostics(&changed.warnings);
 }
 
-fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
+fn to_json(kind: &str, action: &str, changed: &ChangeReport) -> Value {
     let all = json!({
         "schema": format!("grove.{kind}.change/1"),
         "action": action,
@@ -118,7 +116,7 @@ fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
         "file": changed.file.to_string_lossy(),
         "previousFile": changed.previous.as_deref().map(Path::to_string_lossy),
         "changed": changed.changed,
-        "state": changed.state.map(State::as_str),
+        "state": changed.state.map(EntryState::as_str),
         "reasons": changed.reasons,
         "notes": changed.notes,
         "warnings": DiagnosticJson::list(&changed.warnings),

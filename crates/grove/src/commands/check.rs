@@ -9,54 +9,51 @@ use grove_catalog::chains::Chain;
 use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::root::Root;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_spec::{Code, Diagnostic, Severity};
 use serde_json::json;
 
-use super::{Looked, Outcome, counted, naming, need_attention};
+use super::{DiscoveredLibrary, Outcome, counted, naming, need_attention};
 use crate::args::FindingFilter;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, count_states};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-/// Findings of one kind that are all shown; of more there is an example.
 const ALL_SHOWN: usize = 3;
 
-/// The kinds of files that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum CheckedKinds {
     Skills,
     /// Skills, agents, chains and settings.
     Everything,
 }
 
-/// The entry whose file a finding is about.
 #[derive(Debug, Clone, Copy)]
-enum Owner<'a> {
+enum FindingOwner<'a> {
     Skill(&'a Skill),
     Agent(&'a Agent),
     Chain(&'a Chain),
 }
 
 /// A finding, and whose it is if it is about one file.
-type Found<'a> = (&'a Diagnostic, Option<Owner<'a>>);
+type OwnedFinding<'a> = (&'a Diagnostic, Option<FindingOwner<'a>>);
 
 pub(super) fn run(
-    looked: &Looked,
-    checked: Checked,
+    discovered: &DiscoveredLibrary,
+    checked: CheckedKinds,
     only: &FindingFilter,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    let wanted = Wanted::new(only)?;
-    let snapshot = &looked.snapshot;
-    require_known(looked, checked, only)?;
-    let of_world = of_world(looked, checked);
-    let mut found: Vec<Found<'_>> = of_world.iter().map(|finding| (finding, None)).collect();
-    found.extend(of_all(&snapshot.skills, Owner::Skill));
-    if checked == Checked::Everything {
-        found.extend(of_all(&snapshot.agents.all, Owner::Agent));
-        found.extend(of_all(&snapshot.chains.all, Owner::Chain));
+    let wanted = FindingSelection::new(only)?;
+    let snapshot = &discovered.snapshot;
+    require_known(discovered, checked, only)?;
+    let of_world = of_world(discovered, checked);
+    let mut found: Vec<OwnedFinding<'_>> = of_world.iter().map(|finding| (finding, None)).collect();
+    found.extend(of_all(&snapshot.skills, FindingOwner::Skill));
+    if checked == CheckedKinds::Everything {
+        found.extend(of_all(&snapshot.agents.all, FindingOwner::Agent));
+        found.extend(of_all(&snapshot.chains.all, FindingOwner::Chain));
     }
     found.retain(|(finding, owner)| wanted.takes(snapshot, finding, *owner));
     let findings = found.len();
@@ -72,21 +69,21 @@ pub(super) fn run(
                 Some(owner) => finding.in_file(&owner.location(snapshot)),
                 None => finding,
             };
-            out.annotation(&finding, &looked.library.environment().working);
+            out.annotation(&finding, &discovered.library.environment().working);
         }
         return Ok(code);
     }
     let repairable = found.iter().find_map(|(finding, owner)| match owner {
-        Some(Owner::Skill(skill)) if finding.code == Code::YamlRepaired => {
+        Some(FindingOwner::Skill(skill)) if finding.code == Code::YamlRepaired => {
             Some(snapshot.location(&skill.place))
         }
         _ => None,
     });
-    print_by_kind(looked, found, wanted.is_everything(), out);
-    if let Some(file) = repairable.filter(|_| checked == Checked::Everything) {
-        let file = super::tilde(&file, looked.library.environment());
+    print_by_kind(discovered, found, wanted.is_everything(), out);
+    if let Some(file) = repairable.filter(|_| checked == CheckedKinds::Everything) {
+        let file = super::tilde(&file, discovered.library.environment());
         out.note(&format!(
-            "hint: `grove check --fix {file}` writes what was understood so that every reader understands it"
+            "hint: `grove check --fix {file}` rewrites the file so that every reader understands it"
         ));
     }
     if wanted.is_everything() {
@@ -99,11 +96,11 @@ pub(super) fn run(
 
 /// Refuses a name or a label that nothing has: with a wrong one nothing would ever be found.
 fn require_known(
-    looked: &Looked,
-    checked: Checked,
+    discovered: &DiscoveredLibrary,
+    checked: CheckedKinds,
     only: &FindingFilter,
 ) -> Result<(), CommandError> {
-    let snapshot = &looked.snapshot;
+    let snapshot = &discovered.snapshot;
     let owners = owners(snapshot, checked);
     if let Some(name) = &only.name
         && !owners.iter().any(|owner| owner.is_called(snapshot, name))
@@ -113,8 +110,8 @@ fn require_known(
         }
         let names: Vec<&str> = owners.iter().map(|owner| owner.name()).collect();
         return Err(naming::unknown_word("name", name, &names).hint(match checked {
-            Checked::Skills => "`grove skills list` lists all skills",
-            Checked::Everything => {
+            CheckedKinds::Skills => "`grove skills list` lists all skills",
+            CheckedKinds::Everything => {
                 "`grove skills list`, `grove agents list` and `grove chains list` list all names"
             }
         }));
@@ -122,7 +119,7 @@ fn require_known(
     if let Some(label) = &only.label {
         let labels = labels(snapshot, checked);
         // A folder may come later; its label is known.
-        let planned = looked.library.roots();
+        let planned = discovered.library.roots();
         let mut planned = planned.iter().map(|planned| &planned.root.label);
         if !labels.contains(label.as_str()) && !planned.any(|known| known == label) {
             let all: Vec<&str> = labels.into_iter().collect();
@@ -133,32 +130,30 @@ fn require_known(
     Ok(())
 }
 
-/// Everything that is checked.
-fn owners(snapshot: &Snapshot, checked: Checked) -> Vec<Owner<'_>> {
-    let mut all: Vec<Owner<'_>> = snapshot.skills.iter().map(Owner::Skill).collect();
-    if checked == Checked::Everything {
-        all.extend(snapshot.agents.all.iter().map(Owner::Agent));
-        all.extend(snapshot.chains.all.iter().map(Owner::Chain));
+fn owners(snapshot: &Snapshot, checked: CheckedKinds) -> Vec<FindingOwner<'_>> {
+    let mut all: Vec<FindingOwner<'_>> = snapshot.skills.iter().map(FindingOwner::Skill).collect();
+    if checked == CheckedKinds::Everything {
+        all.extend(snapshot.agents.all.iter().map(FindingOwner::Agent));
+        all.extend(snapshot.chains.all.iter().map(FindingOwner::Chain));
     }
     all
 }
 
 /// The labels of all roots that are there, whether or not anything is in them.
-fn labels(snapshot: &Snapshot, checked: Checked) -> BTreeSet<&str> {
+fn labels(snapshot: &Snapshot, checked: CheckedKinds) -> BTreeSet<&str> {
     let mut roots: Vec<&Root> = snapshot.roots.iter().collect();
-    if checked == Checked::Everything {
+    if checked == CheckedKinds::Everything {
         roots.extend(&snapshot.agents.roots);
         roots.extend(&snapshot.chains.roots);
     }
     roots.into_iter().map(|root| root.label.as_str()).collect()
 }
 
-/// Findings about roots, limits and settings.
-fn of_world(looked: &Looked, checked: Checked) -> Vec<Diagnostic> {
-    let snapshot = &looked.snapshot;
-    let twins = looked.sources.skills.all_twins(snapshot);
+fn of_world(discovered: &DiscoveredLibrary, checked: CheckedKinds) -> Vec<Diagnostic> {
+    let snapshot = &discovered.snapshot;
+    let twins = discovered.sources.skills.all_twins(snapshot);
     let mut all: Vec<Diagnostic> = snapshot.diagnostics.iter().cloned().chain(twins).collect();
-    if checked == Checked::Everything {
+    if checked == CheckedKinds::Everything {
         let agents = snapshot.agents.diagnostics.iter();
         // What is said of the settings is said with each kind.
         for finding in agents.chain(&snapshot.chains.diagnostics) {
@@ -172,13 +167,13 @@ fn of_world(looked: &Looked, checked: Checked) -> Vec<Diagnostic> {
 
 fn of_all<'a, E: Entry>(
     all: &'a [E],
-    owner: fn(&'a E) -> Owner<'a>,
-) -> impl Iterator<Item = Found<'a>> {
+    owner: fn(&'a E) -> FindingOwner<'a>,
+) -> impl Iterator<Item = OwnedFinding<'a>> {
     all.iter()
         .flat_map(move |one| one.findings().map(move |it| (it, Some(owner(one)))))
 }
 
-impl<'a> Owner<'a> {
+impl<'a> FindingOwner<'a> {
     fn name(self) -> &'a str {
         match self {
             Self::Skill(skill) => skill.name(),
@@ -196,15 +191,14 @@ impl<'a> Owner<'a> {
     }
 
     /// Its text, if it is still what was judged.
-    fn text(self, looked: &Looked) -> Option<String> {
+    fn text(self, discovered: &DiscoveredLibrary) -> Option<String> {
         match self {
-            Self::Skill(skill) => looked.sources.skills.read_text(skill),
-            Self::Agent(agent) => looked.sources.agents.read(agent),
-            Self::Chain(chain) => looked.sources.chains.read(chain),
+            Self::Skill(skill) => discovered.sources.skills.read_text(skill),
+            Self::Agent(agent) => discovered.sources.agents.read(agent),
+            Self::Chain(chain) => discovered.sources.chains.read(chain),
         }
     }
 
-    /// Returns true if it has this name, id or address.
     fn is_called(self, snapshot: &Snapshot, name: &str) -> bool {
         fn is_called<E: Entry>(entries: Entries<'_, E>, one: &E, name: &str) -> bool {
             let mut ids = one.ids(entries.all);
@@ -217,7 +211,6 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// The label of its root.
     fn label(self, snapshot: &Snapshot) -> Option<&str> {
         let root = match self {
             Self::Skill(skill) => snapshot.root_of(skill),
@@ -230,17 +223,17 @@ impl<'a> Owner<'a> {
 
 fn print_json(
     snapshot: &Snapshot,
-    checked: Checked,
+    checked: CheckedKinds,
     of_world: &[Diagnostic],
     findings: usize,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     let skills = EntryJson::list(snapshot.entries());
     let states = count_states(snapshot.skills.iter());
     let diagnostics = DiagnosticJson::list(of_world);
     let about = SnapshotJson::new(snapshot);
     out.json(&match checked {
-        Checked::Skills => json!({
+        CheckedKinds::Skills => json!({
             "schema": "grove.skills.check/1",
             "snapshot": about,
             "states": states,
@@ -248,7 +241,7 @@ fn print_json(
             "skills": skills,
             "diagnostics": diagnostics,
         }),
-        Checked::Everything => json!({
+        CheckedKinds::Everything => json!({
             "schema": "grove.check/1",
             "snapshot": about,
             "states": {
@@ -266,9 +259,14 @@ fn print_json(
 }
 
 /// Prints the number of entries in each state, and the number of findings.
-fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &mut Output) {
+fn print_summary(
+    snapshot: &Snapshot,
+    checked: CheckedKinds,
+    findings: usize,
+    out: &mut CommandOutput,
+) {
     let mut unused = print_unusable(snapshot.entries(), out);
-    if checked == Checked::Everything {
+    if checked == CheckedKinds::Everything {
         unused += print_unusable(snapshot.agents.entries(), out);
         unused += print_unusable(snapshot.chains.entries(), out);
     }
@@ -276,13 +274,13 @@ fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &m
         out.line("");
     }
     print_states(snapshot.entries(), "skill", out);
-    if checked == Checked::Everything {
+    if checked == CheckedKinds::Everything {
         print_states(snapshot.agents.entries(), "agent", out);
         print_states(snapshot.chains.entries(), "chain", out);
     }
     let noun = match checked {
-        Checked::Skills => "skill",
-        Checked::Everything => "file",
+        CheckedKinds::Skills => "skill",
+        CheckedKinds::Everything => "file",
     };
     out.line(&match (findings, unused) {
         (0, 0) => "nothing needs attention".to_owned(),
@@ -294,12 +292,12 @@ fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &m
 
 /// The word for people of a state that was counted.
 fn in_words(word: &'static str) -> &'static str {
-    let mut all = State::ALL.into_iter();
+    let mut all = EntryState::ALL.into_iter();
     let state = all.find(|state| state.as_str() == word);
-    state.map_or(word, State::in_words)
+    state.map_or(word, EntryState::in_words)
 }
 
-fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output) {
+fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut CommandOutput) {
     let states = count_states(entries.all.iter());
     let states = states
         .iter()
@@ -316,13 +314,12 @@ fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output)
     ));
 }
 
-/// The findings that are wanted, by the filters that were typed.
-struct Wanted<'a> {
+struct FindingSelection<'a> {
     only: &'a FindingFilter,
     severity: Option<Severity>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> FindingSelection<'a> {
     fn new(only: &'a FindingFilter) -> Result<Self, CommandError> {
         let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         let is_known = |code: &&String| codes.contains(&code.as_str());
@@ -353,7 +350,12 @@ impl<'a> Wanted<'a> {
         codes.is_empty() && name.is_none() && label.is_none() && self.severity.is_none()
     }
 
-    fn takes(&self, snapshot: &Snapshot, finding: &Diagnostic, owner: Option<Owner<'_>>) -> bool {
+    fn takes(
+        &self,
+        snapshot: &Snapshot,
+        finding: &Diagnostic,
+        owner: Option<FindingOwner<'_>>,
+    ) -> bool {
         let FindingFilter {
             codes, name, label, ..
         } = self.only;
@@ -375,10 +377,17 @@ impl<'a> Wanted<'a> {
 
 /// Findings with those of one kind together, the most serious kinds first. Of many of a kind there is one example, the
 /// number, and the way to see all.
-fn print_by_kind(looked: &Looked, mut found: Vec<Found<'_>>, is_short: bool, out: &mut Output) {
+fn print_by_kind(
+    discovered: &DiscoveredLibrary,
+    mut found: Vec<OwnedFinding<'_>>,
+    is_short: bool,
+    out: &mut CommandOutput,
+) {
     // Stable: within a kind they stay in the order of files.
     found.sort_by_key(|(finding, _)| (finding.severity, finding.code.as_str()));
-    let same = |a: &Found<'_>, b: &Found<'_>| (a.0.severity, a.0.code) == (b.0.severity, b.0.code);
+    let same = |a: &OwnedFinding<'_>, b: &OwnedFinding<'_>| {
+        (a.0.severity, a.0.code) == (b.0.severity, b.0.code)
+    };
     for kind in found.chunk_by(same) {
         let n_shown = if is_short && kind.len() > ALL_SHOWN {
             1
@@ -390,8 +399,8 @@ fn print_by_kind(looked: &Looked, mut found: Vec<Found<'_>>, is_short: bool, out
                 out.finding(finding, None);
                 continue;
             };
-            let location = owner.location(&looked.snapshot);
-            let source = owner.text(looked);
+            let location = owner.location(&discovered.snapshot);
+            let source = owner.text(discovered);
             out.finding(&(*finding).clone().in_file(&location), source.as_deref());
         }
         if let Some((finding, _)) = kind.get(n_shown) {
@@ -405,7 +414,6 @@ fn print_by_kind(looked: &Looked, mut found: Vec<Found<'_>>, is_short: bool, out
     }
 }
 
-/// Returns the number of findings about skills that need attention.
 pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
     let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
     snapshot
@@ -417,11 +425,14 @@ pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
 }
 
 /// Prints the entries that cannot be used, with what would make each usable, and returns their number.
-fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut Output) -> usize {
+fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut CommandOutput) -> usize {
     let mut count = 0;
     for one in entries.all {
         let state = one.state();
-        if !matches!(state, State::Ineligible | State::Untrusted | State::Changed) {
+        if !matches!(
+            state,
+            EntryState::Ineligible | EntryState::Untrusted | EntryState::Changed
+        ) {
             continue;
         }
         for reason in one.reasons() {

@@ -1,4 +1,4 @@
-//! `grove completions SHELL`.
+//! The command `grove completions SHELL`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
@@ -6,9 +6,9 @@ use grove_catalog::hosts;
 
 use super::Outcome;
 use crate::args::Cli;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(shell: clap_complete::Shell, out: &mut Output) -> Outcome {
+pub(super) fn run(shell: clap_complete::Shell, out: &mut CommandOutput) -> Outcome {
     let mut script = Vec::new();
     let mut command = with_hosts(Cli::command());
     clap_complete::generate(shell, &mut command, "grove", &mut script);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_skills::{Environment, Parts, Request, World};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, World};
 use grove_spec::Diagnostic;
 use grove_spec::agent::overrides::Overrides;
 use grove_spec::config::{KeyPlace, McpEntry, Origin, ProviderEntry, Settings, Sourced};
@@ -10,11 +10,10 @@ use serde_json::json;
 
 use super::{Outcome, tilde};
 use crate::json::DiagnosticJson;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// The place where a row's value was set.
-enum SetIn {
+enum RowOrigin {
     Default,
     Line(Origin),
     /// Only the user's file may set it, and the line is not recorded.
@@ -24,16 +23,16 @@ enum SetIn {
 /// The exit code for a configuration that could not be used as written.
 const CONFIGURATION: u8 = 3;
 
-struct Row {
+struct ConfigRow {
     key: String,
     value: serde_json::Value,
-    set_in: SetIn,
+    set_in: RowOrigin,
 }
 
-pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Outcome {
-    let request = Request {
-        parts: Parts::NOTHING,
-        ..Request::default()
+pub(super) fn run(environment: Environment, json: bool, out: &mut CommandOutput) -> Outcome {
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::NOTHING,
+        ..DiscoveryRequest::default()
     };
     let world = World::find(&Arc::new(environment), &request);
     let (loaded, environment) = (&world.settings, &world.environment);
@@ -47,9 +46,9 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
             .iter()
             .map(|row| {
                 let origin = match &row.set_in {
-                    SetIn::Default => None,
-                    SetIn::Line(origin) => Some((&origin.file, Some(origin.line))),
-                    SetIn::UserFile => Some((&file, None)),
+                    RowOrigin::Default => None,
+                    RowOrigin::Line(origin) => Some((&origin.file, Some(origin.line))),
+                    RowOrigin::UserFile => Some((&file, None)),
                 };
                 let origin = origin
                     .map(|(file, line)| json!({ "file": file.to_string_lossy(), "line": line }));
@@ -71,11 +70,11 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     let mut table = Table::new(&["KEY", "VALUE", "SET IN"]);
     for row in &rows {
         let origin = match &row.set_in {
-            SetIn::Default => "default".to_owned(),
-            SetIn::Line(origin) => {
+            RowOrigin::Default => "default".to_owned(),
+            RowOrigin::Line(origin) => {
                 format!("{}:{}", tilde(&origin.file, environment), origin.line)
             }
-            SetIn::UserFile => tilde(&file, environment),
+            RowOrigin::UserFile => tilde(&file, environment),
         };
         table.row(&[&row.key, &row.value.to_string(), &origin]);
     }
@@ -98,19 +97,22 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     Ok(code)
 }
 
-fn rows(settings: &Settings) -> Vec<Row> {
-    let in_table = settings.rows().into_iter().map(|setting| Row {
+fn rows(settings: &Settings) -> Vec<ConfigRow> {
+    let in_table = settings.rows().into_iter().map(|setting| ConfigRow {
         key: setting.path.to_owned(),
         value: setting.value,
-        set_in: setting.origin.map_or(SetIn::Default, SetIn::Line),
+        set_in: setting.origin.map_or(RowOrigin::Default, RowOrigin::Line),
     });
-    let mut rows: Vec<Row> = in_table.collect();
+    let mut rows: Vec<ConfigRow> = in_table.collect();
     for (key, entry) in &settings.entries {
         if let Some(enabled) = &entry.enabled {
-            rows.push(Row {
+            rows.push(ConfigRow {
                 key: format!("skills.entries.{key}.enabled"),
                 value: json!(enabled.value),
-                set_in: enabled.origin.clone().map_or(SetIn::Default, SetIn::Line),
+                set_in: enabled
+                    .origin
+                    .clone()
+                    .map_or(RowOrigin::Default, RowOrigin::Line),
             });
         }
         // Names are shown, values never. A name without a value is left out, since it may be a value that lost its name.
@@ -123,10 +125,10 @@ fn rows(settings: &Settings) -> Vec<Row> {
             ("project", json!(entry.project.then_some(true))),
         ] {
             if !(shown.is_null() || shown.as_array().is_some_and(Vec::is_empty)) {
-                rows.push(Row {
+                rows.push(ConfigRow {
                     key: format!("skills.entries.{key}.{what}"),
                     value: shown,
-                    set_in: SetIn::UserFile,
+                    set_in: RowOrigin::UserFile,
                 });
             }
         }
@@ -140,7 +142,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
 }
 
 /// The rows of a provider; of its key only the place.
-fn provider_rows(name: &str, provider: &Sourced<ProviderEntry>) -> Vec<Row> {
+fn provider_rows(name: &str, provider: &Sourced<ProviderEntry>) -> Vec<ConfigRow> {
     let entry = &provider.value;
     let key = entry.key.as_ref().map(KeyPlace::shown);
     let fields = [
@@ -152,7 +154,7 @@ fn provider_rows(name: &str, provider: &Sourced<ProviderEntry>) -> Vec<Row> {
     let set = fields
         .into_iter()
         .filter(|(_, value)| !(value.is_null() || value.as_array().is_some_and(Vec::is_empty)));
-    let rows = set.map(|(field, value)| Row {
+    let rows = set.map(|(field, value)| ConfigRow {
         key: format!("providers.{name}.{field}"),
         value,
         set_in: set_in(provider.origin.as_ref(), entry.lines.get(field)),
@@ -161,14 +163,14 @@ fn provider_rows(name: &str, provider: &Sourced<ProviderEntry>) -> Vec<Row> {
 }
 
 /// A server; of its variables the names alone, and of its command the program, since arguments may be secret.
-fn mcp_rows(name: &str, server: &Sourced<McpEntry>) -> Vec<Row> {
+fn mcp_rows(name: &str, server: &Sourced<McpEntry>) -> Vec<ConfigRow> {
     let entry = &server.value;
     let names: Vec<&String> = entry.env.keys().collect();
     let rows = [
         ("command", json!(entry.command.first())),
         ("env", json!(names)),
     ];
-    let rows = rows.map(|(field, value)| Row {
+    let rows = rows.map(|(field, value)| ConfigRow {
         key: format!("mcp.{name}.{field}"),
         value,
         set_in: set_in(server.origin.as_ref(), entry.lines.get(field)),
@@ -177,20 +179,20 @@ fn mcp_rows(name: &str, server: &Sourced<McpEntry>) -> Vec<Row> {
 }
 
 /// Returns the place where a key of a table was set: its own line where it has one, as in the table's file.
-fn set_in(table: Option<&Origin>, line: Option<&u32>) -> SetIn {
+fn set_in(table: Option<&Origin>, line: Option<&u32>) -> RowOrigin {
     let origin = table.map(|table| Origin {
         line: line.copied().unwrap_or(table.line),
         ..table.clone()
     });
-    origin.map_or(SetIn::Default, SetIn::Line)
+    origin.map_or(RowOrigin::Default, RowOrigin::Line)
 }
 
 /// Returns the rows of one file about agents; the last file counts.
-fn agent_rows(overrides: &Overrides) -> Vec<Row> {
-    let row = |key: String, value: serde_json::Value, origin: &Origin| Row {
+fn agent_rows(overrides: &Overrides) -> Vec<ConfigRow> {
+    let row = |key: String, value: serde_json::Value, origin: &Origin| ConfigRow {
         key,
         value,
-        set_in: SetIn::Line(origin.clone()),
+        set_in: RowOrigin::Line(origin.clone()),
     };
     let mut rows = Vec::new();
     if let Some((flag, origin)) = &overrides.disable_builtins {

@@ -5,40 +5,40 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::Environment;
 use grove_skills::packages::{Package, Packages};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, Position};
 use serde_json::{Value, json};
 
 use super::entry_listing::{CountJson, counts, findings as print_findings};
 use super::runs::print_health;
-use super::{Looked, counted, naming, need_attention, tilde};
+use super::{DiscoveredLibrary, counted, naming, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use grove_engine::health::RunsHealth;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let others = looked.library.is_own().then(|| Others {
+pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
+    let others = discovered.library.is_own().then(|| CheckedBesides {
         snapshot,
-        packages: &looked.world.packages,
+        packages: &discovered.world.packages,
     });
     let (agents, chains) = others
         .as_ref()
-        .map_or_else(Default::default, Others::counts);
+        .map_or_else(Default::default, CheckedBesides::counts);
     let attention = others
         .as_ref()
-        .map_or_else(Attention::default, Others::attention);
+        .map_or_else(OtherFindings::default, CheckedBesides::attention);
     let packages = others.map_or(&[][..], |others| &others.packages.packages);
-    let runs = looked.library.is_own().then(|| {
-        let settings = &looked.world.settings.settings;
+    let runs = discovered.library.is_own().then(|| {
+        let settings = &discovered.world.settings.settings;
         RunsHealth::of(environment, settings)
     });
     let findings = super::check::count_findings(snapshot);
-    let grants = looked.world.grants().len();
+    let grants = discovered.world.grants().len();
     let sources = count_sources(snapshot);
     if json {
         out.json(&json!({
@@ -87,10 +87,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let of_snapshot = of_snapshot.filter(|finding| finding.needs_attention());
     print_findings(of_snapshot.chain(&attention.packages), None, out);
     out.line("");
-    let mut said = attention.said();
+    let mut said = attention.finding_counts();
     said.extend(of_runs);
     if findings > 0 {
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         let of_skills = format!("{}: run `{command}`", need_attention(findings));
         said.insert(0, of_skills);
     }
@@ -103,20 +103,19 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-/// Everything that is checked besides skills.
-struct Others<'a> {
+struct CheckedBesides<'a> {
     snapshot: &'a Snapshot,
     packages: &'a Packages,
 }
 
-impl Others<'_> {
+impl CheckedBesides<'_> {
     fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
         let agents = counts(self.snapshot.agents.entries());
         (agents, counts(self.snapshot.chains.entries()))
     }
 
     /// Returns what needs attention, each finding once: packages and settings are looked at for several reasons.
-    fn attention(&self) -> Attention {
+    fn attention(&self) -> OtherFindings {
         let snapshot = self.snapshot;
         let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
         let mut new = |findings: &mut dyn Iterator<Item = &Diagnostic>| -> Vec<Diagnostic> {
@@ -132,7 +131,7 @@ impl Others<'_> {
         let has_finding =
             |agent: &&Agent| agent.diagnostics.iter().any(Diagnostic::needs_attention);
         let named = agents.all.iter().filter(has_finding);
-        Attention {
+        OtherFindings {
             packages,
             agents: new(&mut agents.diagnostics.iter().chain(of_agents)).len(),
             named: named.map(|agent| agents.address(agent)).collect(),
@@ -141,7 +140,6 @@ impl Others<'_> {
     }
 }
 
-/// Returns what tells one finding from another.
 fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String) {
     let Diagnostic {
         code,
@@ -153,9 +151,8 @@ fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String
     (code, file, position, message)
 }
 
-/// Findings besides those about skills.
 #[derive(Default)]
-struct Attention {
+struct OtherFindings {
     packages: Vec<Diagnostic>,
     agents: usize,
     /// The agents whose own files have some.
@@ -163,7 +160,7 @@ struct Attention {
     chains: usize,
 }
 
-impl Attention {
+impl OtherFindings {
     fn counts(&self) -> Value {
         json!({
             "agents": self.agents,
@@ -172,8 +169,7 @@ impl Attention {
         })
     }
 
-    /// Returns the numbers of findings, each with the command that shows them.
-    fn said(&self) -> Vec<String> {
+    fn finding_counts(&self) -> Vec<String> {
         let mut said = Vec::new();
         let mut tell = |noun: &str, n: usize, hint: &str| {
             if n > 0 {
@@ -194,9 +190,8 @@ impl Attention {
     }
 }
 
-/// A package and how many places of each kind it gives.
 fn package_json(package: &Package) -> Value {
-    let count = |kind: Kind| {
+    let count = |kind: EntryKind| {
         let given = package.given.iter();
         given.filter(|given| given.kind == kind).count()
     };
@@ -204,9 +199,9 @@ fn package_json(package: &Package) -> Value {
         "name": one_line(&package.name),
         "folder": package.folder.to_string_lossy(),
         "scope": scope(package),
-        "skills": count(Kind::Skills),
-        "agents": count(Kind::Agents),
-        "chains": count(Kind::Chains),
+        "skills": count(EntryKind::Skills),
+        "agents": count(EntryKind::Agents),
+        "chains": count(EntryKind::Chains),
     })
 }
 
@@ -218,12 +213,12 @@ const fn scope(package: &Package) -> &'static str {
     }
 }
 
-fn state_of(word: &str) -> Option<State> {
-    let mut all = State::ALL.into_iter();
+fn state_of(word: &str) -> Option<EntryState> {
+    let mut all = EntryState::ALL.into_iter();
     all.find(|state| state.as_str() == word)
 }
 
-fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
+fn print_counts(noun: &str, counts: &[CountJson], out: &mut CommandOutput) {
     let total: usize = counts.iter().map(|count| count.count).sum();
     if total == 0 {
         return;
@@ -231,13 +226,13 @@ fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     let usable: usize = counts
         .iter()
         .flat_map(|count| &count.states)
-        .filter(|(word, _)| state_of(word).is_some_and(State::is_offered))
+        .filter(|(word, _)| state_of(word).is_some_and(EntryState::is_offered))
         .map(|(_, count)| count)
         .sum();
     out.line(&format!("{} found, {usable} usable", counted(total, noun)));
     for count in counts {
         let states = count.states.iter();
-        let in_words = |word| state_of(word).map_or(word, State::in_words);
+        let in_words = |word| state_of(word).map_or(word, EntryState::in_words);
         let states: Vec<String> = states
             .map(|(word, n)| format!("{n} {}", in_words(word)))
             .collect();
@@ -246,13 +241,13 @@ fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     }
 }
 
-fn print_packages(packages: &[Package], environment: &Environment, out: &mut Output) {
+fn print_packages(packages: &[Package], environment: &Environment, out: &mut CommandOutput) {
     if packages.is_empty() {
         return;
     }
     out.line(&format!("{} found", counted(packages.len(), "package")));
     for package in packages {
-        let gives = Kind::ALL.iter().filter(|kind| {
+        let gives = EntryKind::ALL.iter().filter(|kind| {
             let mut given = package.given.iter();
             given.any(|given| given.kind == **kind)
         });

@@ -4,15 +4,14 @@ use grove_engine::engines::{NATIVE, ProgramReport, ProgramTrial, report};
 use grove_skills::Environment;
 
 use super::Outcome;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// Carries out the command `grove engines`.
 pub(super) fn run(
     environment: &Environment,
     try_each: bool,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let report = report(environment, try_each)?;
     let (ready, rows) = (&report.providers, &report.programs);

@@ -5,7 +5,7 @@ use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::report;
 use grove_skills::Environment;
 use grove_spec::Diagnostic;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
@@ -13,10 +13,9 @@ pub(super) use grove_engine::entries::{find, hint_for};
 
 use super::{counted, path_text, tilde};
 use crate::json::StateCounts;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// A column that only some kinds have: its heading and the numbers in it.
 pub(super) type NumberColumn<'a, E> = (&'static str, &'a dyn Fn(&E) -> String);
 
 /// Prints some of them as a table, and how many can be used.
@@ -25,7 +24,7 @@ pub(super) fn table<E: Entry>(
     mut chosen: Vec<&E>,
     numbers: &[NumberColumn<'_, E>],
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     chosen.sort_by_cached_key(|one| {
         let id = one.ids(&[]).next().map(|(_, id)| id.into_owned());
@@ -57,10 +56,10 @@ pub(super) fn rows<E: Entry>(
     entries: Entries<'_, E>,
     one: &E,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     row("name", &one_line(one.name()), out);
-    if let (Kind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
+    if let (EntryKind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
         row("id", &path_text(&id), out);
     }
     row("state", one.state().in_words(), out);
@@ -84,7 +83,7 @@ pub(super) fn definition_rows<P: Definition>(
     entries: Entries<'_, Defined<P>>,
     one: &Defined<P>,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     rows(entries, one, environment, out);
     let content = one.content.as_ref();
@@ -99,8 +98,7 @@ pub(super) fn definition_rows<P: Definition>(
     }
 }
 
-/// A line with a name and a value.
-pub(super) fn row(name: &str, value: &str, out: &mut Output) {
+pub(super) fn row(name: &str, value: &str, out: &mut CommandOutput) {
     out.labelled(name, value);
 }
 
@@ -108,7 +106,7 @@ pub(super) fn row(name: &str, value: &str, out: &mut Output) {
 pub(super) fn findings<'a>(
     all: impl IntoIterator<Item = &'a Diagnostic>,
     source: Option<&str>,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     for finding in all {
         out.line("");
@@ -116,7 +114,6 @@ pub(super) fn findings<'a>(
     }
 }
 
-/// The counts of one source.
 #[derive(Serialize)]
 pub(super) struct CountJson {
     pub(super) source: &'static str,
@@ -124,7 +121,6 @@ pub(super) struct CountJson {
     pub(super) states: StateCounts,
 }
 
-/// Counts entries by source, strongest first.
 pub(super) fn counts<E: Entry>(entries: Entries<'_, E>) -> Vec<CountJson> {
     let counts = report::count_sources(entries).into_iter();
     let all = counts.map(|(source, states)| CountJson {

@@ -5,15 +5,14 @@ use std::path::Path;
 use grove_spec::agent::{edit, formats};
 use grove_spec::config::{self, LayerScope};
 use grove_spec::package::{Manifest, ManifestFile, read_settings};
-use grove_spec::skill::{Parsed, parse_within, strict};
+use grove_spec::skill::{ParsedSkill, parse_within, strict};
 use grove_spec::{Code, Diagnostic, Severity, agent, chain};
 
-/// The kind as which a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Skill,
-    Agent(agent::Format),
-    Chain(chain::Format),
+    Agent(agent::AgentFormat),
+    Chain(chain::ChainFormat),
     Manifest(ManifestFile),
     Config(LayerScope),
     PiSettings,
@@ -34,27 +33,27 @@ impl FileKind {
         {
             return Self::Manifest(*manifest);
         }
-        if let Some(format) = chain::Format::of(&name) {
+        if let Some(format) = chain::ChainFormat::of(&name) {
             return Self::Chain(format);
         }
         match (name.as_str(), folder.as_str()) {
             ("config.toml", ".grove") => return Self::Config(LayerScope::Project),
             ("config.toml", "grove") => return Self::Config(LayerScope::User),
-            ("config.toml", ".codex") => return Self::Agent(agent::Format::CodexConfig),
+            ("config.toml", ".codex") => return Self::Agent(agent::AgentFormat::CodexConfig),
             ("opencode.json" | "opencode.jsonc", _) => {
-                return Self::Agent(agent::Format::OpencodeJson);
+                return Self::Agent(agent::AgentFormat::OpencodeJson);
             }
             ("settings.json", ".pi") => return Self::PiSettings,
             ("settings.json", "agent") if around == ".pi" => return Self::PiSettings,
             _ => {}
         }
         let format = match around.as_str() {
-            ".claude" => agent::Format::Claude,
-            ".github" | ".copilot" => agent::Format::Copilot,
-            ".gemini" => agent::Format::Gemini,
-            ".opencode" | "opencode" => agent::Format::Opencode,
-            ".codex" => agent::Format::Codex,
-            _ => agent::Format::Native,
+            ".claude" => agent::AgentFormat::Claude,
+            ".github" | ".copilot" => agent::AgentFormat::Copilot,
+            ".gemini" => agent::AgentFormat::Gemini,
+            ".opencode" | "opencode" => agent::AgentFormat::Opencode,
+            ".codex" => agent::AgentFormat::Codex,
+            _ => agent::AgentFormat::Native,
         };
         let is_agent = matches!(folder.as_str(), "agents" | "agent") && name != "SKILL.md";
         if is_agent && format.takes(&name) {
@@ -63,7 +62,6 @@ impl FileKind {
         Self::Skill
     }
 
-    /// The word for people and JSON.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Skill => "skill",
@@ -83,7 +81,6 @@ impl FileKind {
         }
     }
 
-    /// All findings about a file, as its author should see them.
     pub(super) fn findings(self, file: &Path, bytes: &[u8], limit: u64) -> Vec<Diagnostic> {
         match self {
             Self::Skill => {
@@ -137,8 +134,8 @@ impl FileKind {
     }
 }
 
-fn parsed(bytes: &[u8], limit: u64) -> Parsed {
-    parse_within(bytes, limit).unwrap_or_else(Parsed::refused)
+fn parsed(bytes: &[u8], limit: u64) -> ParsedSkill {
+    parse_within(bytes, limit).unwrap_or_else(ParsedSkill::refused)
 }
 
 #[cfg(test)]
@@ -168,7 +165,7 @@ mod tests {
             assert_eq!(FileKind::of(Path::new(file)).as_str(), kind, "{file}");
         }
         let claude = FileKind::of(Path::new("/h/.claude/agents/scout.md"));
-        assert_eq!(claude, FileKind::Agent(agent::Format::Claude));
+        assert_eq!(claude, FileKind::Agent(agent::AgentFormat::Claude));
         assert!(claude.may_be_quoted());
         assert!(!FileKind::of(Path::new("/p/opencode.json")).may_be_quoted());
     }
@@ -192,7 +189,7 @@ mod tests {
         let kind = FileKind::of(file);
         let loose = "---\nname: scout\ndescription: Looks around. Context: a new place.\\nuser: \"Where?\"\ntools: Read\n---\nYou look.\n";
         let written = kind.repaired(file, loose.as_bytes(), 256_000).unwrap();
-        let read = |text: &str| formats::read(text.as_bytes(), agent::Format::Claude);
+        let read = |text: &str| formats::read(text.as_bytes(), agent::AgentFormat::Claude);
         let (before, after) = (read(loose), read(&written));
         assert_eq!(
             before[0].parsed.agent.description,

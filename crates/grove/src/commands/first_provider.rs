@@ -3,12 +3,12 @@
 
 use grove_fs::atomic;
 use grove_fs::files;
-use grove_fs::undo::{After, Recording};
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_skills::Environment;
 
 use super::{agreed, tilde};
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The example; README and guide show the same lines.
 const EXAMPLE: &str = r#"[providers.local]
@@ -19,8 +19,7 @@ models = [{ id = "small", context = 32000, input = 0.5, output = 1.5 }]
 model = "local/small"
 "#;
 
-/// Prints the example with the file that it belongs into.
-pub(super) fn print(environment: &Environment, out: &mut Output) {
+pub(super) fn print(environment: &Environment, out: &mut CommandOutput) {
     let file = environment.config.join("config.toml");
     out.line("");
     out.line(&format!(
@@ -34,7 +33,10 @@ pub(super) fn print(environment: &Environment, out: &mut Output) {
 
 /// Offers to write the example where there is no configuration yet and a person can answer. Returns whether it was
 /// written.
-pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool, CommandError> {
+pub(super) fn offer(
+    environment: &Environment,
+    out: &mut CommandOutput,
+) -> Result<bool, CommandError> {
     let file = environment.config.join("config.toml");
     if files::is_there(&file) || !out.can_ask() {
         return Ok(false);
@@ -45,8 +47,8 @@ pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool,
         out.flush();
         return Ok(false);
     }
-    let recording = Recording::new(Some(&environment.state), "init");
-    recording.keep(&[(&file, After::File(EXAMPLE.as_bytes()))])?;
+    let recording = UndoRecording::new(Some(&environment.state), "init");
+    recording.keep(&[(&file, PathAfter::File(EXAMPLE.as_bytes()))])?;
     // Keys may be added to it, so it is its owner's alone.
     atomic::write_mode(&file, EXAMPLE.as_bytes(), 0o600)?;
     out.note(&format!(

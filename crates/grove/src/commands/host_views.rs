@@ -1,50 +1,46 @@
 //! Views of the skills and agents here by every host on this machine and by Grove itself: the rows of `grove` and of
 //! `grove why`.
 
-use grove_catalog::catalog::{Budget, Style, Treatment};
-use grove_catalog::host_listing::{HostListing, How};
-use grove_catalog::hosts::{self, Host, Measure};
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle, Treatment};
+use grove_catalog::host_listing::{HostListing, ListedForm};
+use grove_catalog::hosts::{self, Host, ListMeasure};
 use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
-use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Environment, host_lists,
+    machine_hosts,
+};
 use serde::Serialize;
 
 use super::check::count_findings;
-use super::{Looked, cost};
+use super::{DiscoveredLibrary, cost};
 
-/// The part of a skill that a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// Its name and its whole description.
+pub(super) enum SkillVisibility {
     Whole,
-    /// Its name and a part of its description.
     Shortened,
-    /// Its name without a description.
     NameOnly,
     /// Nothing: the list is full, or something else leads to it.
     NotShown,
 }
 
-/// The view of one host, or of Grove itself, of the skills and agents here.
 pub(super) struct HostView {
     /// Its name on the command line; `grove` for Grove itself.
     pub(super) name: String,
     pub(super) title: String,
     /// The rules of a host; none for Grove itself.
     pub(super) host: Option<Host>,
-    pub(super) look: Look,
+    pub(super) discovery: Discovery,
     /// By number in the snapshot: how each skill is shown that a model may be told of.
-    pub(super) shown: Vec<(usize, Sight)>,
+    pub(super) shown: Vec<(usize, SkillVisibility)>,
     /// The room that a full list takes, and the room that it has, in words.
     pub(super) budget: String,
     counts: ViewCounts,
 }
 
-/// The row of a host in the overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ViewCounts {
-    /// Skills that a model may be told of.
     pub(super) skills: usize,
     pub(super) whole: usize,
     pub(super) shortened: usize,
@@ -54,7 +50,6 @@ pub(super) struct ViewCounts {
     pub(super) tokens: usize,
     /// Agents that can be used; none where the host's agents are not known.
     pub(super) agents: Option<usize>,
-    /// Findings about skills that need attention.
     pub(super) problems: usize,
 }
 
@@ -64,7 +59,7 @@ impl HostView {
     }
 
     /// Returns the part of a skill that is shown, if a model may be told of it.
-    pub(super) fn sight_of(&self, skill: usize) -> Option<Sight> {
+    pub(super) fn visibility_of(&self, skill: usize) -> Option<SkillVisibility> {
         let mut shown = self.shown.iter();
         shown.find(|(at, _)| *at == skill).map(|(_, sight)| *sight)
     }
@@ -82,39 +77,38 @@ impl HostView {
         paths.filter(is_there).cloned().collect()
     }
 
-    /// Grove's own view, of what was looked at.
-    pub(super) fn own(looked: &Looked) -> Self {
-        let limits = &looked.world.settings.settings.limits;
+    pub(super) fn own(discovered: &DiscoveredLibrary) -> Self {
+        let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
-            style: Style::Xml,
-            budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
+            style: CatalogStyle::Xml,
+            budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
         };
-        let told = Disclosure::new(&looked.look, None).preview(&asked);
+        let told = Disclosure::new(&discovered.discovery, None).preview(&asked);
         let lines = told.report.lines.iter();
         let shown = lines.map(|line| (line.skill, sight_of_treatment(line.treatment)));
         let used = told.report.used;
         let (entries, size) = (asked.budget.entries, asked.budget.size);
         Self::of(
             ("grove".to_owned(), "Grove".to_owned()),
-            (None, looked.look.clone()),
+            (None, discovered.discovery.clone()),
             shown.collect(),
             format!("{used} of {size} characters, at most {entries} entries"),
             cost(&told.text),
         )
     }
 
-    /// A host's view, of a look by the host's rules.
-    pub(super) fn of_host(looked: &Looked, host: Host) -> Self {
-        let listing = host_lists::listing(&looked.look, &host, None);
+    /// A host's view, of a discovery by the host's rules.
+    pub(super) fn of_host(discovered: &DiscoveredLibrary, host: Host) -> Self {
+        let listing = host_lists::listing(&discovered.discovery, &host, None);
         let shown = listing.shown.iter().map(|one| {
             let sight = match one.how {
-                How::Full => Sight::Whole,
-                How::Shortened(_) => Sight::Shortened,
-                How::NameOnly => Sight::NameOnly,
-                How::LeftOut => Sight::NotShown,
+                ListedForm::Full => SkillVisibility::Whole,
+                ListedForm::Shortened(_) => SkillVisibility::Shortened,
+                ListedForm::NameOnly => SkillVisibility::NameOnly,
+                ListedForm::LeftOut => SkillVisibility::NotShown,
             };
             (one.skill, sight)
         });
@@ -125,7 +119,7 @@ impl HostView {
         );
         Self::of(
             (host.name.clone(), host.title.clone()),
-            (Some(host), looked.look.clone()),
+            (Some(host), discovered.discovery.clone()),
             shown.collect(),
             budget,
             listing_cost(&listing),
@@ -134,30 +128,31 @@ impl HostView {
 
     fn of(
         (name, title): (String, String),
-        (host, look): (Option<Host>, Look),
-        shown: Vec<(usize, Sight)>,
+        (host, discovery): (Option<Host>, Discovery),
+        shown: Vec<(usize, SkillVisibility)>,
         budget: String,
         (chars, tokens): (usize, usize),
     ) -> Self {
-        let count = |wanted: Sight| shown.iter().filter(|(_, sight)| *sight == wanted).count();
-        let usable = look.snapshot.agents.all.iter();
+        let count =
+            |wanted: SkillVisibility| shown.iter().filter(|(_, sight)| *sight == wanted).count();
+        let usable = discovery.snapshot.agents.all.iter();
         let usable = usable.filter(|agent| agent.state.is_listed()).count();
         let counts = ViewCounts {
             skills: shown.len(),
-            whole: count(Sight::Whole),
-            shortened: count(Sight::Shortened),
-            name_only: count(Sight::NameOnly),
-            not_shown: count(Sight::NotShown),
+            whole: count(SkillVisibility::Whole),
+            shortened: count(SkillVisibility::Shortened),
+            name_only: count(SkillVisibility::NameOnly),
+            not_shown: count(SkillVisibility::NotShown),
             chars,
             tokens,
-            agents: look.request.parts.agents.then_some(usable),
-            problems: count_findings(&look.snapshot),
+            agents: discovery.request.parts.agents.then_some(usable),
+            problems: count_findings(&discovery.snapshot),
         };
         Self {
             name,
             title,
             host,
-            look,
+            discovery,
             shown,
             budget,
             counts,
@@ -170,12 +165,11 @@ impl HostView {
 pub(super) fn listing_cost(listing: &HostListing) -> (usize, usize) {
     let (chars, tokens) = cost(&listing.text);
     match listing.budget.measure {
-        Measure::Tokens => (chars, listing.budget.used),
+        ListMeasure::Tokens => (chars, listing.budget.used),
         _ => (chars, tokens),
     }
 }
 
-/// A sentence for every host that reads more than is known here.
 pub(super) fn not_followed<'v>(
     views: &'v [HostView],
     environment: &'v Environment,
@@ -189,50 +183,49 @@ pub(super) fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub(super) fn all(looked: &Looked) -> Vec<HostView> {
-    if let View::Host(name) = &looked.request.view
+pub(super) fn all(discovered: &DiscoveredLibrary) -> Vec<HostView> {
+    if let DiscoveryView::Host(name) = &discovered.request.view
         && let Some(host) = hosts::by_name(name)
     {
-        return vec![HostView::of_host(looked, host)];
+        return vec![HostView::of_host(discovered, host)];
     }
-    let mut views = vec![HostView::own(looked)];
-    if looked.request.view == View::Own {
-        let environment = looked.library.environment();
+    let mut views = vec![HostView::own(discovered)];
+    if discovered.request.view == DiscoveryView::Own {
+        let environment = discovered.library.environment();
         let hosts = machine_hosts::found(environment).into_iter();
         views.extend(hosts.map(|host| {
-            let looked = look_as(environment, &host, looked.request.all);
-            HostView::of_host(&looked, host)
+            let discovered = discover_as(environment, &host, discovered.request.all);
+            HostView::of_host(&discovered, host)
         }));
     }
     views
 }
 
 /// Looks by the rules of a host, at agents too where its rules for them are known.
-fn look_as(environment: &Environment, host: &Host, all: bool) -> Looked {
-    let request = Request {
-        view: View::Host(host.name.clone()),
+fn discover_as(environment: &Environment, host: &Host, all: bool) -> DiscoveredLibrary {
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Host(host.name.clone()),
         parts: parts_of(host),
         all,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
-    Looked::new(environment.clone(), request)
+    DiscoveredLibrary::new(environment.clone(), request)
 }
 
-/// Returns the parts that are looked for in a host's view.
-pub(super) fn parts_of(host: &Host) -> Parts {
+pub(super) fn parts_of(host: &Host) -> DiscoveryParts {
     if hosts::AgentRules::by_name(&host.name).is_some() {
-        Parts::PROMPTS
+        DiscoveryParts::PROMPTS
     } else {
-        Parts::SKILLS
+        DiscoveryParts::SKILLS
     }
 }
 
-const fn sight_of_treatment(treatment: Treatment) -> Sight {
+const fn sight_of_treatment(treatment: Treatment) -> SkillVisibility {
     match treatment {
-        Treatment::Listed => Sight::Whole,
-        Treatment::Shortened => Sight::Shortened,
-        Treatment::Named => Sight::NameOnly,
+        Treatment::Listed => SkillVisibility::Whole,
+        Treatment::Shortened => SkillVisibility::Shortened,
+        Treatment::Named => SkillVisibility::NameOnly,
         // Something else in the catalog leads to it.
-        Treatment::Counted | Treatment::Opened | Treatment::Inside => Sight::NotShown,
+        Treatment::Counted | Treatment::Opened | Treatment::Inside => SkillVisibility::NotShown,
     }
 }

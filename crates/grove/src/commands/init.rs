@@ -1,21 +1,20 @@
 //! `grove init`: what is here, and what a new user may do next. Nothing is written without the person's consent.
 
 use clap::ValueEnum as _;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::{Environment, Project, machine_hosts};
 use serde::Serialize;
 use serde_json::json;
 
 use super::first_provider;
-use super::{Looked, Outcome, counted, mcp_install, tilde};
-use crate::args::{Look, McpCommand, McpEntry, McpHost, McpScope};
+use super::{DiscoveredLibrary, Outcome, counted, mcp_install, tilde};
+use crate::args::{DiscoveryArgs, McpCommand, McpEntryArgs, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use grove_engine::ModelSettings;
 use grove_engine::engines::{self, InstalledEngine};
 use grove_engine::health::ProviderHealth;
 
-/// A host on this machine.
 #[derive(Serialize)]
 struct FoundHost {
     name: String,
@@ -28,7 +27,6 @@ struct FoundHost {
     entry: Option<McpHost>,
 }
 
-/// A command to run next.
 #[derive(Serialize)]
 struct NextStep {
     command: String,
@@ -39,23 +37,23 @@ pub(super) fn run(
     environment: Environment,
     yes: bool,
     json: bool,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    let looked = looked.insert(super::look(environment, &Look::default())?);
-    let environment = looked.library.environment().clone();
+    let discovered = discovered.insert(super::discover(environment, &DiscoveryArgs::default())?);
+    let environment = discovered.library.environment().clone();
     let hosts = found_hosts(&environment);
-    let mut models = ModelSettings::of(&environment, &looked.world.settings.settings);
+    let mut models = ModelSettings::of(&environment, &discovered.world.settings.settings);
     let providers = ProviderHealth::all(&models);
     let engines = engines::installed(&environment);
-    let count = |state: State| {
-        let skills = looked.snapshot.skills.iter();
+    let count = |state: EntryState| {
+        let skills = discovered.snapshot.skills.iter();
         skills.filter(|skill| skill.state == state).count()
     };
     let project = FoundProject {
         folder: Project::find(&environment).root,
-        untrusted: count(State::Untrusted),
-        changed: count(State::Changed),
+        untrusted: count(EntryState::Untrusted),
+        changed: count(EntryState::Changed),
     };
     if json && yes {
         let message = "--json asks and writes nothing, so there is nothing for --yes to agree to";
@@ -65,7 +63,7 @@ pub(super) fn run(
     if json {
         out.json(&json!({
             "schema": "grove.init/1",
-            "skills": looked.snapshot.skills.len(),
+            "skills": discovered.snapshot.skills.len(),
             "hosts": hosts,
             "providers": providers,
             "engines": engines,
@@ -74,7 +72,7 @@ pub(super) fn run(
         }));
         return Ok(0);
     }
-    let skills = counted(looked.snapshot.skills.len(), "skill");
+    let skills = counted(discovered.snapshot.skills.len(), "skill");
     out.labelled("skills", &format!("{skills} found"));
     print_found(&hosts, &providers, &engines, out);
     print_project(&project, &environment, out);
@@ -97,7 +95,6 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// The project around the working folder.
 #[derive(Serialize)]
 struct FoundProject {
     folder: Option<std::path::PathBuf>,
@@ -128,8 +125,8 @@ fn found_hosts(environment: &Environment) -> Vec<FoundHost> {
     found.collect()
 }
 
-fn entry_of(host: McpHost, yes: bool) -> McpEntry {
-    McpEntry {
+fn entry_of(host: McpHost, yes: bool) -> McpEntryArgs {
+    McpEntryArgs {
         host,
         scope: McpScope::User,
         dry_run: false,
@@ -141,7 +138,7 @@ fn print_found(
     hosts: &[FoundHost],
     providers: &[ProviderHealth],
     engines: &[InstalledEngine],
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     let all = hosts.iter().map(|host| match (host.mcp, &host.problem) {
         (_, Some(problem)) => format!("{} ({problem})", host.title),
@@ -171,7 +168,7 @@ fn list(all: impl Iterator<Item = String>) -> String {
     all.join(", ")
 }
 
-fn print_project(project: &FoundProject, environment: &Environment, out: &mut Output) {
+fn print_project(project: &FoundProject, environment: &Environment, out: &mut CommandOutput) {
     let Some(folder) = &project.folder else {
         out.labelled("project", "none: this folder is not in a project");
         return;
@@ -188,7 +185,12 @@ fn print_project(project: &FoundProject, environment: &Environment, out: &mut Ou
 }
 
 /// Offers to enter the MCP server where it is not. Without `--yes` nothing is written where no person can be asked.
-fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Output) -> Outcome {
+fn offer(
+    environment: &Environment,
+    hosts: &[FoundHost],
+    yes: bool,
+    out: &mut CommandOutput,
+) -> Outcome {
     let mut code = 0;
     for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
         let Some(entry) = host.entry.filter(|_| yes || out.can_ask()) else {

@@ -1,14 +1,14 @@
-//! `grove hosts`.
+//! The command `grove hosts`: every known host.
 
 use grove_catalog::hosts;
 use grove_skills::Environment;
 use serde_json::json;
 
 use super::Outcome;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: &Environment, json: bool, out: &mut CommandOutput) -> Outcome {
     let all = hosts::all();
     if json {
         let hosts: Vec<_> = all

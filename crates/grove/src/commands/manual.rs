@@ -5,21 +5,21 @@ use std::fmt::Write as _;
 use grove_catalog::hosts;
 use grove_skills::environment_variables;
 use grove_spec::Code;
-use grove_spec::agent::fields::{FieldRow, SetIn};
+use grove_spec::agent::fields::{FieldRow, SettableIn};
 use grove_spec::config::keys;
 
 use super::Outcome;
-use crate::args::{self, Page};
+use crate::args::{self, ManualPage};
 use crate::command_error::{ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
+pub(super) fn run(page: ManualPage, out: &mut CommandOutput) -> Outcome {
     out.text(&match page {
-        Page::Agents => agents(),
-        Page::Cli => cli(),
-        Page::Config => config(),
-        Page::Diagnostics => diagnostics(),
-        Page::Environment => environment(),
+        ManualPage::Agents => agents(),
+        ManualPage::Cli => cli(),
+        ManualPage::Config => config(),
+        ManualPage::Diagnostics => diagnostics(),
+        ManualPage::Environment => environment(),
     });
     Ok(0)
 }
@@ -73,7 +73,11 @@ fn agents() -> String {
             row.takes,
             row.default,
             if row.restricts { row.strictest } else { "" },
-            if row.set_in == SetIn::File { "" } else { "yes" },
+            if row.set_in == SettableIn::File {
+                ""
+            } else {
+                "yes"
+            },
             row.about
         );
     }

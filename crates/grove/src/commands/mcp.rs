@@ -9,28 +9,32 @@ use std::sync::Arc;
 use grove_engine::Engine;
 use grove_server::{HttpOptions, Server, Token};
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Environment, Request};
+use grove_skills::{DiscoveryRequest, Environment};
 
 use super::{Outcome, absolute, mcp_install, tilde};
-use crate::args::{Look, McpArgs};
+use crate::args::{DiscoveryArgs, McpArgs};
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    arguments: &McpArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     if let Some(command) = &arguments.command {
         return mcp_install::run(&environment, command, out);
     }
-    let flags = Look {
+    let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),
         all: arguments.all,
-        ..Look::default()
+        ..DiscoveryArgs::default()
     };
     let agents: Vec<PathBuf> = arguments
         .agents_dirs
         .iter()
         .map(|folder| absolute(folder, &environment))
         .collect();
-    let request = Request {
+    let request = DiscoveryRequest {
         agent_folders: agents,
         ..super::request(&environment, &flags, None)?
     };
@@ -53,7 +57,7 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
             let kept = tilde(&kept, &environment);
             let secret = options.token.secret().to_owned();
             serve(environment).http(options, move |address| {
-                let mut notes = Output::default();
+                let mut notes = CommandOutput::default();
                 notes.note(&format!("serving skills at http://{address}/mcp"));
                 notes.note(&format!("authorization: Bearer {secret}"));
                 notes.note(&format!("the token is also in {kept}"));

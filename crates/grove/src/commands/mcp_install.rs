@@ -5,87 +5,95 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_catalog::hosts;
-use grove_server::host_config::{Change, Host, Launch, Places, Scope};
-use grove_skills::{Environment, Library, Project, Request, View};
+use grove_server::host_config::{
+    ConfigChange, ConfigFolders, ConfigHost, ConfigScope, ServerCommand,
+};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library, Project};
 
 use super::{Outcome, agreed, counted, tilde};
-use crate::args::{McpCommand, McpEntry, McpHost, McpScope};
+use crate::args::{McpCommand, McpEntryArgs, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &McpCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
     let is_install = matches!(command, McpCommand::Install { .. });
     let change = change(environment, entry, is_install)?;
     if is_install {
-        say_what_it_lists(environment, host_of(entry.host).name(), out);
+        report_known_skills(environment, host_of(entry.host).name(), out);
     }
     decide(environment, &change, entry, out)
 }
 
-fn host_of(host: McpHost) -> Host {
+fn host_of(host: McpHost) -> ConfigHost {
     match host {
-        McpHost::Claude => Host::Claude,
-        McpHost::Codex => Host::Codex,
-        McpHost::Copilot => Host::Copilot,
-        McpHost::Gemini => Host::Gemini,
-        McpHost::OpenCode => Host::OpenCode,
+        McpHost::Claude => ConfigHost::Claude,
+        McpHost::Codex => ConfigHost::Codex,
+        McpHost::Copilot => ConfigHost::Copilot,
+        McpHost::Gemini => ConfigHost::Gemini,
+        McpHost::OpenCode => ConfigHost::OpenCode,
     }
 }
 
-/// Plans a change of a host's configuration.
 fn change(
     environment: &Environment,
-    entry: &McpEntry,
+    entry: &McpEntryArgs,
     is_install: bool,
-) -> Result<Change, CommandError> {
+) -> Result<ConfigChange, CommandError> {
     let host = host_of(entry.host);
     let scope = match entry.scope {
-        McpScope::User => Scope::User,
-        McpScope::Project => Scope::Project,
+        McpScope::User => ConfigScope::User,
+        McpScope::Project => ConfigScope::Project,
     };
     let project = Project::find(environment);
     let project = project.root.unwrap_or_else(|| environment.working.clone());
     let host_home = home_of_host(environment, host.name());
-    let places = Places {
+    let places = ConfigFolders {
         home: environment.home.as_deref(),
         host_home: host_home.as_deref(),
         project: &project,
         state: &environment.state,
     };
     Ok(if is_install {
-        Change::install(host, scope, &places, &launch(scope)?)?
+        ConfigChange::install(host, scope, &places, &launch(scope)?)?
     } else {
-        Change::uninstall(host, scope, &places)?
+        ConfigChange::uninstall(host, scope, &places)?
     })
 }
 
 /// Returns true if a host's configuration has the server as it would be entered.
 pub(super) fn is_installed(
     environment: &Environment,
-    entry: &McpEntry,
+    entry: &McpEntryArgs,
 ) -> Result<bool, CommandError> {
     Ok(change(environment, entry, true)?.is_nothing())
 }
 
 /// Says which of the skills the host finds by itself, so that the person is not surprised to see them twice.
-fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
+fn report_known_skills(environment: &Environment, name: &str, out: &mut CommandOutput) {
     let Some(host) = hosts::by_name(name) else {
         return;
     };
-    let told = |view: View| -> BTreeSet<PathBuf> {
-        let request = Request {
+    let told = |view: DiscoveryView| -> BTreeSet<PathBuf> {
+        let request = DiscoveryRequest {
             view,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         };
-        let look = Library::new(environment.clone(), request).look();
-        let skills = look.snapshot.skills.iter();
+        let discovery = Library::new(environment.clone(), request).discover();
+        let skills = discovery.snapshot.skills.iter();
         let skills = skills.filter(|skill| skill.model_invocable());
         skills
-            .map(|skill| look.snapshot.location(&skill.place))
+            .map(|skill| discovery.snapshot.location(&skill.place))
             .collect()
     };
-    let (own, theirs) = (told(View::Own), told(View::Host(name.to_owned())));
+    let (own, theirs) = (
+        told(DiscoveryView::Own),
+        told(DiscoveryView::Host(name.to_owned())),
+    );
     let n_known = own.intersection(&theirs).count();
     if n_known > 0 {
         let (n_more, title) = (own.len() - n_known, &host.title);
@@ -105,10 +113,10 @@ fn home_of_host(environment: &Environment, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the command that starts the server: this very program, or by name where others have it elsewhere.
-fn launch(scope: Scope) -> Result<Launch, CommandError> {
+fn launch(scope: ConfigScope) -> Result<ServerCommand, CommandError> {
     let command = match scope {
-        Scope::Project => "grove".to_owned(),
-        Scope::User => {
+        ConfigScope::Project => "grove".to_owned(),
+        ConfigScope::User => {
             let program = std::env::current_exe().map_err(|error| {
                 let message = format!("this program cannot be found: {error}");
                 CommandError::internal(message)
@@ -116,7 +124,7 @@ fn launch(scope: Scope) -> Result<Launch, CommandError> {
             text_of(program)?
         }
     };
-    Ok(Launch {
+    Ok(ServerCommand {
         command,
         arguments: vec!["mcp".to_owned()],
     })
@@ -134,9 +142,9 @@ fn text_of(path: PathBuf) -> Result<String, CommandError> {
 
 fn decide(
     environment: &Environment,
-    change: &Change,
-    entry: &McpEntry,
-    out: &mut Output,
+    change: &ConfigChange,
+    entry: &McpEntryArgs,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let file = tilde(&change.path, environment);
     if change.is_nothing() {

@@ -50,23 +50,26 @@ use std::path::{Component, Path, PathBuf};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use grove_catalog::hosts;
-use grove_skills::{Environment, Library, Parts, Request, View, session_file};
+use grove_skills::{
+    DiscoveryParts, DiscoveryRequest, DiscoveryView, Environment, Library, session_file,
+};
 
 pub(crate) use grove_spec::text::counted;
 
-use crate::args::{self, AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand, with_names};
+use crate::args::{
+    self, AgentsCommand, CheckArgs, Cli, CliCommand, DiscoveryArgs, SkillsCommand, with_names,
+};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use crate::process_environment;
 
-/// The outcome of a command: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
 
 /// Runs what was typed; `looked` keeps the library that looked, if one did.
 pub(crate) fn run(
     arguments: Vec<OsString>,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let arguments = with_names(help_as_flag(arguments));
     let environment = process_environment::read();
@@ -78,7 +81,7 @@ pub(crate) fn run(
     };
     let anywhere = matches!(
         cli.command,
-        Some(Command::Completions { .. } | Command::Hosts { .. } | Command::Manual { .. })
+        Some(CliCommand::Completions { .. } | CliCommand::Hosts { .. } | CliCommand::Manual { .. })
     );
     if environment.working.as_os_str().is_empty() && !anywhere {
         return Err(
@@ -96,91 +99,101 @@ pub(crate) fn run(
     }
     match cli.command {
         None => {
-            let json = cli.look.json;
-            let looked = looked.insert(look_at_hosts(environment, &cli.look)?);
-            Ok(overview::run(looked, json, out))
+            let json = cli.discovery.json;
+            let discovered = discovered.insert(discover_for_hosts(environment, &cli.discovery)?);
+            Ok(overview::run(discovered, json, out))
         }
-        Some(Command::Why { name, look: flags }) => {
-            let looked = looked.insert(look_at_hosts(environment, &flags)?);
-            why::run(looked, &name, flags.json, out)
+        Some(CliCommand::Why {
+            name,
+            discovery: flags,
+        }) => {
+            let discovered = discovered.insert(discover_for_hosts(environment, &flags)?);
+            why::run(discovered, &name, flags.json, out)
         }
-        Some(Command::Skills(command)) => skills(environment, &command, looked, out),
-        Some(Command::Agents(AgentsCommand::Export(arguments))) => {
-            agents_export::run(environment, &arguments, looked, out)
+        Some(CliCommand::Skills(command)) => skills(environment, &command, discovered, out),
+        Some(CliCommand::Agents(AgentsCommand::Export(arguments))) => {
+            agents_export::run(environment, &arguments, discovered, out)
         }
-        Some(Command::Agents(command)) => agents::run(environment, &command, out),
-        Some(Command::Chains(command)) => chains::run(environment, &command, out),
-        Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
-        Some(Command::Init { yes, json }) => init::run(environment, yes, json, looked, out),
-        Some(Command::Try(arguments)) => tryout::run(&environment, &arguments, out),
-        Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
-        Some(Command::Plan(arguments)) => runs::plan(&environment, &arguments, out),
-        Some(Command::Runs(command)) => runs::manage(&environment, &command, out),
-        Some(Command::Supervise) => {
+        Some(CliCommand::Agents(command)) => agents::run(environment, &command, out),
+        Some(CliCommand::Chains(command)) => chains::run(environment, &command, out),
+        Some(CliCommand::Prompt(arguments)) => {
+            prompt::run(environment, &arguments, discovered, out)
+        }
+        Some(CliCommand::Init { yes, json }) => init::run(environment, yes, json, discovered, out),
+        Some(CliCommand::Try(arguments)) => tryout::run(&environment, &arguments, out),
+        Some(CliCommand::Run(arguments)) => runs::run(&environment, &arguments, out),
+        Some(CliCommand::Plan(arguments)) => runs::plan(&environment, &arguments, out),
+        Some(CliCommand::Runs(command)) => runs::manage(&environment, &command, out),
+        Some(CliCommand::Supervise) => {
             grove_engine::supervise(environment)?;
             Ok(0)
         }
-        Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
-        Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
-        Some(Command::Validate {
+        Some(CliCommand::Catalog(arguments)) => {
+            catalog::run(environment, &arguments, discovered, out)
+        }
+        Some(CliCommand::Mcp(arguments)) => mcp::run(environment, &arguments, out),
+        Some(CliCommand::Validate {
             paths,
             fix,
             github,
             json,
         }) => {
-            let form = validate::Form::asked(json, github);
+            let form = validate::FindingsForm::asked(json, github);
             validate::run(&environment, &paths, form, fix, out)
         }
-        Some(Command::Check(arguments)) => check_all(environment, &arguments, looked, out),
-        Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
-        Some(Command::Untrust {
+        Some(CliCommand::Check(arguments)) => check_all(environment, &arguments, discovered, out),
+        Some(CliCommand::Trust(arguments)) => trust::grant(&environment, &arguments, out),
+        Some(CliCommand::Untrust {
             approval: Some(digest),
             json,
             ..
         }) => trust::disapprove(&environment, &digest, json, out),
-        Some(Command::Untrust { folder, json, .. }) => {
+        Some(CliCommand::Untrust { folder, json, .. }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
-        Some(Command::Engines { try_each, json }) => {
+        Some(CliCommand::Engines { try_each, json }) => {
             engines::run(&environment, try_each, json, out)
         }
-        Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
-        Some(Command::Doctor { look: flags }) => {
+        Some(CliCommand::Hosts { json }) => known_hosts::run(&environment, json, out),
+        Some(CliCommand::Doctor { discovery: flags }) => {
             let json = flags.json;
             let mut request = request(&environment, &flags, None)?;
-            if request.view == View::Own {
-                request.parts = Parts::ALL;
+            if request.view == DiscoveryView::Own {
+                request.parts = DiscoveryParts::ALL;
             }
-            let looked = looked.insert(Looked::new(environment, request));
-            Ok(doctor::run(looked, json, out))
+            let discovered = discovered.insert(DiscoveredLibrary::new(environment, request));
+            Ok(doctor::run(discovered, json, out))
         }
-        Some(Command::Watch { look }) => watch::run(environment, &look, out),
-        Some(Command::Config { json }) => config::run(environment, json, out),
-        Some(Command::Completions { shell }) => completions::run(shell, out),
-        Some(Command::Reference { arguments }) => reference(&environment, arguments, out),
-        Some(Command::Undo(arguments)) => {
-            undo::run(&environment, &arguments, undo::Direction::Undo, out)
+        Some(CliCommand::Watch { discovery }) => watch::run(environment, &discovery, out),
+        Some(CliCommand::Config { json }) => config::run(environment, json, out),
+        Some(CliCommand::Completions { shell }) => completions::run(shell, out),
+        Some(CliCommand::Reference { arguments }) => reference(&environment, arguments, out),
+        Some(CliCommand::Undo(arguments)) => {
+            undo::run(&environment, &arguments, undo::UndoDirection::Undo, out)
         }
-        Some(Command::Redo(arguments)) => {
+        Some(CliCommand::Redo(arguments)) => {
             let arguments = arguments.as_undo();
-            undo::run(&environment, &arguments, undo::Direction::Redo, out)
+            undo::run(&environment, &arguments, undo::UndoDirection::Redo, out)
         }
-        Some(Command::Manual { page }) => manual::run(page, out),
+        Some(CliCommand::Manual { page }) => manual::run(page, out),
     }
 }
 
 /// `grove reference`: the behaviour of the standard's reference library.
 #[cfg(feature = "reference")]
-fn reference(environment: &Environment, arguments: Vec<OsString>, out: &mut Output) -> Outcome {
+fn reference(
+    environment: &Environment,
+    arguments: Vec<OsString>,
+    out: &mut CommandOutput,
+) -> Outcome {
     let output = grove_reference::command::run(&environment.working, arguments);
     out.exact(&output.data);
     out.exact_note(&output.notes);
     Ok(output.exit_code)
 }
 
-/// `grove reference` in a program without it.
 #[cfg(not(feature = "reference"))]
-fn reference(_: &Environment, _: Vec<OsString>, _: &mut Output) -> Outcome {
+fn reference(_: &Environment, _: Vec<OsString>, _: &mut CommandOutput) -> Outcome {
     let message = "this program was built without `grove reference`";
     Err(CommandError::finding(message).hints([
         "build it with: `cargo install --path crates/grove --features reference`".to_owned(),
@@ -188,11 +201,10 @@ fn reference(_: &Environment, _: Vec<OsString>, _: &mut Output) -> Outcome {
     ]))
 }
 
-/// Returns true if a command reads or writes what is kept of runs.
-fn is_about_runs(command: &Command) -> bool {
+fn is_about_runs(command: &CliCommand) -> bool {
     match command {
-        Command::Run(_) | Command::Runs(_) | Command::Supervise => true,
-        Command::Prompt(arguments) => arguments.run.is_some(),
+        CliCommand::Run(_) | CliCommand::Runs(_) | CliCommand::Supervise => true,
+        CliCommand::Prompt(arguments) => arguments.run.is_some(),
         _ => false,
     }
 }
@@ -201,91 +213,106 @@ fn is_about_runs(command: &Command) -> bool {
 fn check_all(
     environment: Environment,
     arguments: &CheckArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let CheckArgs {
         paths,
         fix,
-        look: flags,
+        discovery: flags,
         only,
     } = arguments;
     if !paths.is_empty() {
-        let form = validate::Form::asked(flags.json, only.github);
+        let form = validate::FindingsForm::asked(flags.json, only.github);
         return validate::run(&environment, paths, form, *fix, out);
     }
-    let looked = looked.insert(look_at_kinds(environment, flags)?);
-    check::run(looked, check::Checked::Everything, only, flags.json, out)
+    let discovered = discovered.insert(discover_kinds(environment, flags)?);
+    check::run(
+        discovered,
+        check::CheckedKinds::Everything,
+        only,
+        flags.json,
+        out,
+    )
 }
 
 /// Looks at every kind of file that the asked host, or Grove itself, has.
-fn look_at_kinds(environment: Environment, flags: &Look) -> Result<Looked, CommandError> {
+fn discover_kinds(
+    environment: Environment,
+    flags: &DiscoveryArgs,
+) -> Result<DiscoveredLibrary, CommandError> {
     let mut request = request(&environment, flags, None)?;
     match &request.view {
-        View::Own => request.parts = Parts::ALL,
-        View::Host(name) => {
+        DiscoveryView::Own => request.parts = DiscoveryParts::ALL,
+        DiscoveryView::Host(name) => {
             if let Some(host) = hosts::by_name(name) {
                 request.parts = host_views::parts_of(&host);
             }
         }
-        View::Folders(_) => {}
+        DiscoveryView::Folders(_) => {}
     }
-    Ok(Looked::new(environment, request))
+    Ok(DiscoveredLibrary::new(environment, request))
 }
 
 fn skills(
     environment: Environment,
     command: &SkillsCommand,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if let SkillsCommand::List { states, .. } = command {
         skills_list::require_known(states)?;
     }
     let flags = match command {
-        SkillsCommand::List { look, .. }
-        | SkillsCommand::Show { look, .. }
-        | SkillsCommand::Check { look, .. }
-        | SkillsCommand::Confusable { look }
-        | SkillsCommand::Roots { look } => look,
+        SkillsCommand::List { discovery, .. }
+        | SkillsCommand::Show { discovery, .. }
+        | SkillsCommand::Check { discovery, .. }
+        | SkillsCommand::Confusable { discovery }
+        | SkillsCommand::Roots { discovery } => discovery,
         SkillsCommand::Search(arguments) => {
-            return skills_search::run(environment, arguments, looked, out);
+            return skills_search::run(environment, arguments, discovered, out);
         }
         SkillsCommand::Activate { conversation, .. }
         | SkillsCommand::Expand { conversation, .. }
         | SkillsCommand::Collapse { conversation, .. } => {
-            return skills_activate::run(environment, command, conversation, looked, out);
+            return skills_activate::run(environment, command, conversation, discovered, out);
         }
         SkillsCommand::Manage(command) => return skills_manage::run(&environment, command, out),
     };
     let json = flags.json;
-    let looked = looked.insert(look(environment, flags)?);
+    let discovered = discovered.insert(discover(environment, flags)?);
     Ok(match command {
         SkillsCommand::List { states, tree, .. } => {
             let form = match (json, tree) {
-                (true, _) => skills_list::Form::Json,
-                (_, true) => skills_list::Form::Tree,
-                _ => skills_list::Form::Table,
+                (true, _) => skills_list::ListForm::Json,
+                (_, true) => skills_list::ListForm::Tree,
+                _ => skills_list::ListForm::Table,
             };
-            skills_list::run(looked, form, states, out)
+            skills_list::run(discovered, form, states, out)
         }
-        SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
+        SkillsCommand::Show { name, discovery } => {
+            skills_show::run(discovered, discovery, name, out)?
+        }
         SkillsCommand::Check { only, .. } => {
-            check::run(looked, check::Checked::Skills, only, json, out)?
+            check::run(discovered, check::CheckedKinds::Skills, only, json, out)?
         }
-        SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
+        SkillsCommand::Confusable { .. } => skills_confusable::run(discovered, json, out),
         // The commands of a conversation have returned above.
-        _ => skills_roots::run(looked, json, out),
+        _ => skills_roots::run(discovered, json, out),
     })
 }
 
 /// Returns true if the person agrees, or has said so already; where no person can be asked that is an error.
-pub(crate) fn agreed(question: &str, yes: bool, out: &mut Output) -> Result<bool, CommandError> {
+pub(crate) fn agreed(
+    question: &str,
+    yes: bool,
+    out: &mut CommandOutput,
+) -> Result<bool, CommandError> {
     if yes {
         return Ok(true);
     }
     let answer = out.ask(question).ok_or_else(|| {
-        let message = format!("{question} nobody can answer here, so nothing was changed");
+        let message = format!("{question} no person can answer here, so nothing was changed");
         CommandError::finding(message).hint("add --yes to make this change")
     })?;
     if !answer {
@@ -303,7 +330,7 @@ fn help_as_flag(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-fn usage(error: &clap::Error, arguments: &[OsString], out: &mut Output) -> u8 {
+fn usage(error: &clap::Error, arguments: &[OsString], out: &mut CommandOutput) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() {
         text.lines().for_each(|line| out.note(line));
@@ -330,86 +357,90 @@ fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
     begins_with_flag && Cli::command().find_subcommand(refused).is_some()
 }
 
-/// A library that has looked, with what it saw.
-pub(crate) struct Looked {
+pub(crate) struct DiscoveredLibrary {
     pub(crate) library: Library,
-    pub(crate) look: grove_skills::Look,
+    pub(crate) discovery: grove_skills::Discovery,
 }
 
-impl std::ops::Deref for Looked {
-    type Target = grove_skills::Look;
+impl std::ops::Deref for DiscoveredLibrary {
+    type Target = grove_skills::Discovery;
 
     fn deref(&self) -> &Self::Target {
-        &self.look
+        &self.discovery
     }
 }
 
-impl Looked {
-    pub(crate) fn new(environment: Environment, request: Request) -> Self {
+impl DiscoveredLibrary {
+    pub(crate) fn new(environment: Environment, request: DiscoveryRequest) -> Self {
         let mut library = Library::new(environment, request);
-        let look = library.look();
-        Self { library, look }
+        let discovery = library.discover();
+        Self { library, discovery }
     }
 
     /// Writes what was learnt for the next start, and notes what could not be written.
-    pub(crate) fn remember(&mut self, out: &mut Output) {
+    pub(crate) fn remember(&mut self, out: &mut CommandOutput) {
         let mut findings = self.library.save_cache();
         findings.dedup();
         out.diagnostics(&findings);
     }
 }
 
-/// Looks at skills as asked.
-pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
-    let request = request(&environment, look, None)?;
-    Ok(Looked::new(environment, request))
+pub(crate) fn discover(
+    environment: Environment,
+    discovery: &DiscoveryArgs,
+) -> Result<DiscoveredLibrary, CommandError> {
+    let request = request(&environment, discovery, None)?;
+    Ok(DiscoveredLibrary::new(environment, request))
 }
 
 /// Looks at skills and agents, to compare what hosts have of them.
-fn look_at_hosts(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
-    let mut request = request(&environment, look, None)?;
-    let host = look.host.as_deref().and_then(hosts::by_name);
-    request.parts = host.map_or(Parts::PROMPTS, |host| host_views::parts_of(&host));
-    Ok(Looked::new(environment, request))
+fn discover_for_hosts(
+    environment: Environment,
+    discovery: &DiscoveryArgs,
+) -> Result<DiscoveredLibrary, CommandError> {
+    let mut request = request(&environment, discovery, None)?;
+    let host = discovery.host.as_deref().and_then(hosts::by_name);
+    request.parts = host.map_or(DiscoveryParts::PROMPTS, |host| host_views::parts_of(&host));
+    Ok(DiscoveredLibrary::new(environment, request))
 }
 
-/// Looks at skills as a conversation does: the names that it lets through decide what is found, so its file is read
+/// Discovers skills as a conversation does: the names that it lets through decide what is found, so its file is read
 /// before looking. Gives the file too.
-pub(crate) fn look_in_session(
+pub(crate) fn discover_in_session(
     environment: Environment,
-    look: &Look,
+    discovery: &DiscoveryArgs,
     session: Option<&Path>,
-) -> Result<(Looked, Option<PathBuf>), CommandError> {
+) -> Result<(DiscoveredLibrary, Option<PathBuf>), CommandError> {
     let session = session.map(|file| absolute(file, &environment));
     let known = session.as_deref().map(session_file::read).transpose()?;
     let names = known.flatten().and_then(|session| session.frozen.names);
-    let request = request(&environment, look, names)?;
-    Ok((Looked::new(environment, request), session))
+    let request = request(&environment, discovery, names)?;
+    Ok((DiscoveredLibrary::new(environment, request), session))
 }
 
-/// Returns the request for a look, as typed.
 pub(crate) fn request(
     environment: &Environment,
-    look: &Look,
+    discovery: &DiscoveryArgs,
     names: Option<Vec<String>>,
-) -> Result<Request, CommandError> {
-    let view = match &look.host {
+) -> Result<DiscoveryRequest, CommandError> {
+    let view = match &discovery.host {
         Some(name) => {
-            View::Host(naming::known_host(name, "known hosts", hosts::names())?.to_owned())
+            DiscoveryView::Host(naming::known_host(name, "known hosts", hosts::names())?.to_owned())
         }
-        None if look.roots.is_empty() => View::Own,
-        None => View::Folders(
-            look.roots
+        None if discovery.roots.is_empty() => DiscoveryView::Own,
+        None => DiscoveryView::Folders(
+            discovery
+                .roots
                 .iter()
                 .map(|root| absolute(root, environment))
                 .collect(),
         ),
     };
-    Ok(Request {
+    Ok(DiscoveryRequest {
         view,
-        all: look.all,
+        all: discovery.all,
         names,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     })
 }
 
@@ -424,12 +455,10 @@ pub(crate) fn absolute(path: &Path, environment: &Environment) -> PathBuf {
     }
 }
 
-/// Characters and tokens of a text.
 pub(crate) fn cost(text: &str) -> (usize, usize) {
     (text.chars().count(), crate::tokens::count(text))
 }
 
-/// Returns the cost of a text for a model, as a line beside it.
 pub(crate) fn cost_note(text: &str) -> String {
     let (chars, tokens) = cost(text);
     let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
@@ -437,7 +466,6 @@ pub(crate) fn cost_note(text: &str) -> String {
     format!("grove: {chars}, {about}{tokens}")
 }
 
-/// Returns the number of findings that need attention, as a clause.
 pub(crate) fn need_attention(findings: usize) -> String {
     if findings == 1 {
         "1 finding needs attention".to_owned()

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView};
 
 use super::{entry_listing, path_text, unread};
-use crate::args::Look;
+use crate::args::DiscoveryArgs;
 use crate::command_error::CommandError;
 
 /// The error if several skills bear a name, with the commands that tell them apart.
 pub(super) fn ambiguous(
     snapshot: &Snapshot,
     command: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
     name: &str,
     all: &[usize],
 ) -> CommandError {
@@ -26,7 +26,7 @@ pub(super) fn ambiguous(
 }
 
 /// A command with an address, looking where this one looked.
-pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String {
+pub(super) fn command_for(command: &str, address: &str, flags: &DiscoveryArgs) -> String {
     let host = flags.host.as_deref();
     let mut words = vec![with_flags(command, &flags.roots, host, flags.all)];
     words.extend(address.starts_with('-').then(|| "--".to_owned()));
@@ -34,12 +34,11 @@ pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String 
     words.join(" ")
 }
 
-/// A command that looks where this one looked.
-pub(super) fn looking_alike(command: &str, request: &Request) -> String {
+pub(super) fn command_with_flags(command: &str, request: &DiscoveryRequest) -> String {
     match &request.view {
-        View::Own => with_flags(command, &[], None, request.all),
-        View::Folders(folders) => with_flags(command, folders, None, request.all),
-        View::Host(host) => with_flags(command, &[], Some(host), request.all),
+        DiscoveryView::Own => with_flags(command, &[], None, request.all),
+        DiscoveryView::Folders(folders) => with_flags(command, folders, None, request.all),
+        DiscoveryView::Host(host) => with_flags(command, &[], Some(host), request.all),
     }
 }
 
@@ -66,7 +65,6 @@ pub(super) fn known_host(
     })
 }
 
-/// The error for an unknown word, with those that are spelled nearly so.
 pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandError {
     let error = CommandError::usage(format!("unknown {what} `{word}`"));
     let near = address::near_names(known.iter().copied(), word);
@@ -77,12 +75,10 @@ pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandErr
     }
 }
 
-/// A word as a shell takes it unchanged.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The error if no skill bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
         return CommandError::finding(reason.message).hint(reason.fix);

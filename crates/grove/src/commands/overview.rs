@@ -2,23 +2,23 @@
 
 use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::Environment;
 use grove_spec::text::grouped;
 use serde_json::{Value, json};
 
 use super::host_views::{self, HostView};
-use super::{Looked, counted, naming, tilde, unread};
+use super::{DiscoveredLibrary, counted, naming, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::{Output, columns};
+use crate::output::{CommandOutput, columns};
 use crate::table::Table;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let views = host_views::all(looked);
+pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
+    let views = host_views::all(discovered);
     let attention = attention(snapshot, &views);
     if json {
-        let limits = &looked.world.settings.settings.limits;
+        let limits = &discovered.world.settings.settings.limits;
         out.json(&json!({
             "schema": "grove.overview/2",
             "snapshot": SnapshotJson::new(snapshot),
@@ -109,16 +109,16 @@ fn table(views: &[HostView]) -> Table {
 }
 
 /// Something to look at, and the command that shows or mends it.
-struct Attention {
+struct AttentionItem {
     message: String,
     command: String,
 }
 
 /// Returns what needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
-fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
+fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<AttentionItem> {
     let mut all = Vec::new();
-    let mut add = |message: String, command: String| all.push(Attention { message, command });
-    let count = |state: State| {
+    let mut add = |message: String, command: String| all.push(AttentionItem { message, command });
+    let count = |state: EntryState| {
         snapshot
             .skills
             .iter()
@@ -126,8 +126,11 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
             .count()
     };
     for (state, what) in [
-        (State::Changed, "changed since this project was trusted"),
-        (State::Untrusted, "in a project that is not trusted"),
+        (
+            EntryState::Changed,
+            "changed since this project was trusted",
+        ),
+        (EntryState::Untrusted, "in a project that is not trusted"),
     ] {
         if let n @ 1.. = count(state) {
             add(format!("{} {what}", is_or_are(n)), "grove trust".to_owned());
@@ -136,7 +139,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     for view in views {
         if let n @ 1.. = view.counts().problems {
             let message = format!("{}: {}", view.title, counted(n, "problem"));
-            add(message, looking_alike("grove skills check", view));
+            add(message, command_in_view("grove skills check", view));
         }
     }
     for view in views {
@@ -145,7 +148,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
         let (left_out, named) = (row.not_shown, row.name_only);
         if view.host.is_some() && left_out > 0 {
             let message = format!("{} leaves out {}", view.title, counted(left_out, "skill"));
-            add(message, looking_alike("grove catalog", view));
+            add(message, command_in_view("grove catalog", view));
         }
         if view.host.is_some() && named > 0 {
             let message = format!(
@@ -153,15 +156,14 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
                 view.title,
                 counted(named, "skill")
             );
-            add(message, looking_alike("grove catalog", view));
+            add(message, command_in_view("grove catalog", view));
         }
     }
     all
 }
 
-/// A command that looks as a view does.
-fn looking_alike(command: &str, view: &HostView) -> String {
-    naming::looking_alike(command, &view.look.request)
+fn command_in_view(command: &str, view: &HostView) -> String {
+    naming::command_with_flags(command, &view.discovery.request)
 }
 
 fn is_or_are(count: usize) -> String {
@@ -170,7 +172,7 @@ fn is_or_are(count: usize) -> String {
 }
 
 /// Skills counted by source and state.
-pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
+pub(super) fn print_sources(snapshot: &Snapshot, out: &mut CommandOutput) {
     let usable = snapshot
         .skills
         .iter()
@@ -182,7 +184,7 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     ));
     for (source, states) in report::count_sources(snapshot.entries()) {
         let total: usize = states.values().sum();
-        let shown: Vec<String> = State::ALL
+        let shown: Vec<String> = EntryState::ALL
             .into_iter()
             .filter_map(|state| {
                 let count = states.get(state.as_str())?;

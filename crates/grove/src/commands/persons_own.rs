@@ -4,14 +4,14 @@
 
 use grove_skills::Environment;
 
-use crate::args::{AgentsCommand, ChainsCommand, Command, SkillsCommand};
+use crate::args::{AgentsCommand, ChainsCommand, CliCommand, SkillsCommand};
 use crate::command_error::CommandError;
 use grove_engine::mark_of;
 
 /// Refuses a child's process a command that is for the person.
 pub(super) fn require_person(
     environment: &Environment,
-    command: &Command,
+    command: &CliCommand,
 ) -> Result<(), CommandError> {
     let Some(changed) = changed_by(command) else {
         return Ok(());
@@ -23,23 +23,22 @@ pub(super) fn require_person(
     Err(CommandError::usage(message).hint("ask the one who gave you the task to do it"))
 }
 
-/// Returns the thing of the person's that a command changes; none where it changes nothing of that kind.
-fn changed_by(command: &Command) -> Option<&'static str> {
+fn changed_by(command: &CliCommand) -> Option<&'static str> {
     match command {
-        Command::Trust(arguments) if arguments.dry_run || arguments.list => None,
-        Command::Trust(_) | Command::Untrust { .. } => Some("which projects are trusted"),
-        Command::Agents(
+        CliCommand::Trust(arguments) if arguments.dry_run || arguments.list => None,
+        CliCommand::Trust(_) | CliCommand::Untrust { .. } => Some("which projects are trusted"),
+        CliCommand::Agents(
             AgentsCommand::List { .. } | AgentsCommand::Show { .. } | AgentsCommand::Export(_),
         )
-        | Command::Chains(
+        | CliCommand::Chains(
             ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. },
         ) => None,
-        Command::Agents(_) => Some("agents"),
-        Command::Chains(_) => Some("chains"),
-        Command::Skills(SkillsCommand::Manage(_)) => Some("skills"),
-        Command::Mcp(arguments) if arguments.command.is_some() => Some("the entries of hosts"),
-        Command::Init { .. } => Some("the configuration"),
-        Command::Undo(_) | Command::Redo(_) => Some("what commands before it did"),
+        CliCommand::Agents(_) => Some("agents"),
+        CliCommand::Chains(_) => Some("chains"),
+        CliCommand::Skills(SkillsCommand::Manage(_)) => Some("skills"),
+        CliCommand::Mcp(arguments) if arguments.command.is_some() => Some("the entries of hosts"),
+        CliCommand::Init { .. } => Some("the configuration"),
+        CliCommand::Undo(_) | CliCommand::Redo(_) => Some("what commands before it did"),
         _ => None,
     }
 }

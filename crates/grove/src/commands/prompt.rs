@@ -3,28 +3,29 @@
 use std::path::Path;
 
 use grove_catalog::Digest;
-use grove_catalog::prompt::{Base, BaseUse, Prompt};
+use grove_catalog::prompt::{BasePrompt, BasePromptUse, Prompt};
 use grove_catalog::report::PromptJson;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
-use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
+use grove_skills::{
+    Discovery as Seen, DiscoveryParts, DiscoveryRequest, Environment, Library, Rediscover as _,
+};
 use grove_spec::agent::PromptMode;
 
 use super::runs::print_told;
-use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
-use crate::args::{Look, PromptArgs};
+use super::{DiscoveredLibrary, Outcome, agents, cost, cost_note, input_text, request, tilde};
+use crate::args::{DiscoveryArgs, PromptArgs};
 use crate::command_error::CommandError;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_engine::entries::require_usable;
 
-/// Bytes of a base prompt that are read.
 const MAX_BASE: u64 = 4 << 20;
 
 pub(super) fn run(
     environment: Environment,
     arguments: &PromptArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if let Some(run) = &arguments.run {
         return print_told(&environment, run, arguments.json, out);
@@ -37,40 +38,40 @@ pub(super) fn run(
         asked: Some(name.clone()),
         skills: None,
     };
-    let flags = Look {
+    let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),
         all: arguments.all,
-        ..Look::default()
+        ..DiscoveryArgs::default()
     };
-    let request = Request {
-        parts: Parts::PROMPTS,
-        agent_folders: agents::folders(&environment, &arguments.look),
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
+        agent_folders: agents::folders(&environment, &arguments.discovery),
         ..request(&environment, &flags, None)?
     };
     let mut library = Library::new(environment, request);
-    let (look, made) = library.look_until_steady(|look| {
-        let agents = &look.snapshot.agents;
+    let (discovery, made) = library.discover_until_fresh(|discovery| {
+        let agents = &discovery.snapshot.agents;
         let agent = agents::find(agents, &name)?;
         require_usable(agents, agent)?;
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
-        Ok::<_, CommandError>((look.clone(), made))
+        let made = prompt(&discovery.snapshot, &discovery.sources, agent, &options)?;
+        Ok::<_, CommandError>((discovery.clone(), made))
     })?;
     made.write_index()?;
-    print(&look, &name, &made, arguments, out)?;
-    *looked = Some(Looked { library, look });
+    print(&discovery, &name, &made, arguments, out)?;
+    *discovered = Some(DiscoveredLibrary { library, discovery });
     Ok(0)
 }
 
 fn print(
-    look: &Seen,
+    discovery: &Seen,
     name: &str,
     made: &AgentPrompt,
     arguments: &PromptArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<(), CommandError> {
     let prompt = &made.prompt;
     if arguments.json {
-        let agents = &look.snapshot.agents;
+        let agents = &discovery.snapshot.agents;
         let agent = agents::find(agents, name)?;
         let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
         out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
@@ -78,8 +79,8 @@ fn print(
     }
     out.diagnostics(&prompt.warnings);
     if arguments.explain {
-        explain(&look.world.environment, prompt, out);
-        out.note(&said_of_base(prompt));
+        explain(&discovery.world.environment, prompt, out);
+        out.note(&base_prompt_note(prompt));
     } else {
         out.text(&prompt.text);
     }
@@ -90,9 +91,9 @@ fn print(
 }
 
 /// Reads the base prompt of the program that runs the agent, from a file or from standard input.
-fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandError> {
+fn read_base(given: &Path, environment: &Environment) -> Result<BasePrompt, CommandError> {
     let read = input_text::read(environment, given, MAX_BASE, "the base prompt")?;
-    Ok(Base {
+    Ok(BasePrompt {
         source: read.file,
         digest: Digest::of(read.text.as_bytes()),
         text: read.text,
@@ -100,20 +101,20 @@ fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandErr
 }
 
 /// Says how the prompt stands to that of the program that runs the agent.
-fn said_of_base(prompt: &Prompt) -> String {
+fn base_prompt_note(prompt: &Prompt) -> String {
     let mode = match prompt.mode {
         PromptMode::Append => "append",
         PromptMode::Replace => "replace",
     };
     let base = match prompt.base {
-        BaseUse::Absent => "was not given",
-        BaseUse::First => "comes first",
-        BaseUse::Replaced => "is left out",
+        BasePromptUse::Absent => "was not given",
+        BasePromptUse::First => "comes first",
+        BasePromptUse::Replaced => "is left out",
     };
     format!("mode {mode}: the caller's prompt {base}")
 }
 
-fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
+fn explain(environment: &Environment, prompt: &Prompt, out: &mut CommandOutput) {
     let mut table = Table::new(&["COST", "WHAT", "NAME", "DIGEST", "SOURCE"]);
     for block in &prompt.blocks {
         let source = block.source.as_deref();

@@ -21,15 +21,18 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::args::{GoOnArgs, PlanArgs, RunArgs, RunsCommand};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-use following::Following;
+use following::FollowedRun;
 pub(super) use health::print_health;
 pub(super) use told::print_told;
 
-/// Carries out the command `grove run`.
-pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    arguments: &RunArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     let engine = Engine::new(environment.clone());
     let order = order::order(environment, arguments)?;
     let resolved = engine.resolve_as_caller(&order)?;
@@ -58,7 +61,7 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         }
         return Ok(0);
     }
-    let following = Following {
+    let following = FollowedRun {
         environment,
         runs: &*engine.journal()?,
         run: &submitted.id,
@@ -69,8 +72,11 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     following.follow(out)
 }
 
-/// Carries out the command `grove plan`.
-pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Output) -> Outcome {
+pub(super) fn plan(
+    environment: &Environment,
+    arguments: &PlanArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     let engine = Engine::new(environment.clone());
     let order = order::order(environment, &arguments.run)?;
     let resolved = engine.resolve(&order)?;
@@ -90,11 +96,10 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
     Ok(0)
 }
 
-/// Carries out the commands `grove runs …`.
 pub(super) fn manage(
     environment: &Environment,
     command: &RunsCommand,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let runs = RunJournal::open(environment)?;
     runs.recover("")?;
@@ -139,7 +144,7 @@ pub(super) fn manage(
             if loaded.state.ended.is_none() {
                 runs.ensure(&surroundings, &loaded.id)?;
             }
-            let following = Following {
+            let following = FollowedRun {
                 environment,
                 runs: &runs,
                 run: &loaded.id,
@@ -208,13 +213,13 @@ fn go_on(
     runs: &RunJournal,
     arguments: &GoOnArgs,
     run: &str,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if arguments.background {
         out.line(run);
         return Ok(0);
     }
-    let following = Following {
+    let following = FollowedRun {
         environment,
         runs,
         run,
@@ -230,7 +235,7 @@ fn prune(
     days: Option<u64>,
     unacknowledged: bool,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<(), crate::command_error::CommandError> {
     let pruned = runs.prune(days, unacknowledged)?;
     if json {
@@ -246,7 +251,7 @@ fn prune(
     Ok(())
 }
 
-fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output) {
+fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut CommandOutput) {
     if json {
         let rows: Vec<Value> = rows.iter().map(row_json).collect();
         out.json(&json!({ "schema": "grove.runs/1", "runs": rows }));
@@ -266,7 +271,7 @@ fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output
     out.painted(&table.render(page));
 }
 
-fn show(view: &RunView, out: &mut Output) {
+fn show(view: &RunView, out: &mut CommandOutput) {
     for line in show_lines(view) {
         out.line(&line);
     }

@@ -6,31 +6,33 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::Catalog;
-use grove_catalog::disclosure::{Child, Expansion, Refusal};
+use grove_catalog::disclosure::{DisclosureRefusal, ExpandOutcome, ListedChild};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError, Expanded};
-use grove_skills::{Environment, LookAgain as _};
+use grove_skills::disclosure::{
+    ActivationResult, Disclosure, DisclosureError, ExpansionResult, SkillCall,
+};
+use grove_skills::{Environment, Rediscover as _};
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, cost, cost_note, counted, look_in_session, naming};
-use crate::args::{Conversation, Look, SkillsCommand};
+use super::{DiscoveredLibrary, Outcome, cost, cost_note, counted, discover_in_session, naming};
+use crate::args::{ConversationArgs, DiscoveryArgs, SkillsCommand};
 use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 pub(super) fn run(
     environment: Environment,
     command: &SkillsCommand,
-    conversation: &Conversation,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    conversation: &ConversationArgs,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    let flags = conversation.look();
+    let flags = conversation.discovery_args();
     let session = conversation.session.as_deref();
-    let (seen, session) = look_in_session(environment, &flags, session)?;
-    let mut talk = Talk {
-        looked: looked.insert(seen),
+    let (seen, session) = discover_in_session(environment, &flags, session)?;
+    let mut talk = ConversationCommand {
+        discovered: discovered.insert(seen),
         flags,
         session,
         out,
@@ -41,7 +43,7 @@ pub(super) fn run(
             arguments,
             again,
             ..
-        } => talk.activate(&Call {
+        } => talk.activate(&SkillCall {
             typed: id,
             words: arguments,
             again: *again,
@@ -52,19 +54,21 @@ pub(super) fn run(
     }
 }
 
-struct Talk<'a> {
-    looked: &'a mut Looked,
-    flags: Look,
+struct ConversationCommand<'a> {
+    discovered: &'a mut DiscoveredLibrary,
+    flags: DiscoveryArgs,
     session: Option<PathBuf>,
-    out: &'a mut Output,
+    out: &'a mut CommandOutput,
 }
 
-impl Talk<'_> {
-    fn activate(&mut self, call: &Call<'_>) -> Outcome {
+impl ConversationCommand<'_> {
+    fn activate(&mut self, call: &SkillCall<'_>) -> Outcome {
         let session = self.session.as_deref();
-        let Looked { library, look } = &mut *self.looked;
-        let activate = |look: &grove_skills::Look| Disclosure::new(look, session).activate(call);
-        let activated = library.steady_from(look, activate);
+        let DiscoveredLibrary { library, discovery } = &mut *self.discovered;
+        let activate = |discovery: &grove_skills::Discovery| {
+            Disclosure::new(discovery, session).activate(call)
+        };
+        let activated = library.fresh_from(discovery, activate);
         let activated =
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {
@@ -79,7 +83,7 @@ impl Talk<'_> {
     }
 
     fn expand(&mut self, typed: &str) -> Outcome {
-        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let disclosure = Disclosure::new(&self.discovered.discovery, self.session.as_deref());
         let expanded = disclosure.expand(typed);
         let expanded = expanded.map_err(|error| explain(error, "expand", typed, &self.flags))?;
         if self.flags.json {
@@ -90,7 +94,7 @@ impl Talk<'_> {
         self.out.text(&expanded.text);
         self.diagnostics(&expanded.diagnostics);
         match expanded.expansion {
-            Expansion::Already => {
+            ExpandOutcome::Already => {
                 self.out.note("grove: already expanded");
                 self.not_remembered();
             }
@@ -101,7 +105,7 @@ impl Talk<'_> {
     }
 
     fn collapse(&mut self, typed: &str) -> Outcome {
-        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let disclosure = Disclosure::new(&self.discovered.discovery, self.session.as_deref());
         let collapsed = disclosure.collapse(typed);
         let collapsed =
             collapsed.map_err(|error| explain(error, "collapse", typed, &self.flags))?;
@@ -144,12 +148,11 @@ impl Talk<'_> {
     }
 }
 
-/// An error as a person or a model can act on it.
 pub(super) fn explain(
     error: DisclosureError,
     verb: &str,
     typed: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
 ) -> CommandError {
     let finding = |message: String| CommandError::finding(message);
     match error {
@@ -158,7 +161,7 @@ pub(super) fn explain(
         }
         DisclosureError::Leaf(name) => finding(format!("`{name}` has nothing below it"))
             .hint(naming::command_for("grove skills activate", typed, flags)),
-        DisclosureError::Unsteady(_) => finding(error.to_string()).hint("try again"),
+        DisclosureError::FileChanged(_) => finding(error.to_string()).hint("try again"),
         DisclosureError::Arguments(_) => {
             finding(error.to_string()).hint("put long texts in a file and give its path")
         }
@@ -198,10 +201,10 @@ fn too_small(shortest: &Catalog) -> CommandError {
 
 fn refused(
     snapshot: &Snapshot,
-    refusal: &Refusal,
+    refusal: &DisclosureRefusal,
     verb: &str,
     typed: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
 ) -> CommandError {
     let command = format!("grove skills {verb}");
     let finding = |message: String| CommandError::finding(message);
@@ -211,16 +214,16 @@ fn refused(
     };
     let name = typed.strip_prefix('/').unwrap_or(typed);
     match refusal {
-        Refusal::Unknown(near) => naming::unknown(snapshot, name, near),
-        Refusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
-        Refusal::SeveralGroups(groups) => {
+        DisclosureRefusal::Unknown(near) => naming::unknown(snapshot, name, near),
+        DisclosureRefusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
+        DisclosureRefusal::SeveralGroups(groups) => {
             let mut error = finding(format!("{} groups are called `{name}`", groups.len()));
             for group in groups {
                 error = error.hint(naming::command_for(&command, &group.key, flags));
             }
             error
         }
-        Refusal::NotUsable(at) => about(*at, &|skill| {
+        DisclosureRefusal::NotUsable(at) => about(*at, &|skill| {
             let address = snapshot.address(skill);
             let mut reasons = skill.reasons.iter();
             let state = skill.state.as_str();
@@ -234,7 +237,7 @@ fn refused(
             }
             error
         }),
-        Refusal::Shadowed(at) => about(*at, &|skill| {
+        DisclosureRefusal::Shadowed(at) => about(*at, &|skill| {
             let address = snapshot.address(skill);
             let instead = skill.stand_in.and_then(|at| snapshot.skills.get(at));
             let instead = instead.map_or_else(String::new, |other| {
@@ -243,16 +246,16 @@ fn refused(
             finding(format!("`{address}` is shadowed{instead}"))
                 .hint(naming::command_for(&command, &address, flags))
         }),
-        Refusal::ForPeople(at) => about(*at, &|skill| {
+        DisclosureRefusal::ForPeople(at) => about(*at, &|skill| {
             finding(format!(
                 "`{}` is for people: no model may activate it",
                 skill.name()
             ))
             .hint(naming::command_for(&command, &format!("/{name}"), flags))
         }),
-        Refusal::ForModels(at) => about(*at, &|skill| {
+        DisclosureRefusal::ForModels(at) => about(*at, &|skill| {
             finding(format!(
-                "`{}` is for models: nobody may call it as `/name`",
+                "`{}` is for models: no person may call it as `/name`",
                 skill.name()
             ))
             .hint(naming::command_for(&command, name, flags))
@@ -260,9 +263,8 @@ fn refused(
     }
 }
 
-/// Entries that take another's place.
-fn children_json(children: &[Child]) -> Vec<Value> {
-    let one = |child: &Child| {
+fn children_json(children: &[ListedChild]) -> Vec<Value> {
+    let one = |child: &ListedChild| {
         json!({
             "key": child.key,
             "name": child.name,
@@ -273,7 +275,7 @@ fn children_json(children: &[Child]) -> Vec<Value> {
     children.iter().map(one).collect()
 }
 
-fn activated_json(activated: &Activated, session: Option<&Path>) -> Value {
+fn activated_json(activated: &ActivationResult, session: Option<&Path>) -> Value {
     let snapshot = &activated.snapshot;
     let (chars, tokens) = cost(&activated.text);
     let (resources, more_resources) = activated.resources.shown();
@@ -297,14 +299,14 @@ fn activated_json(activated: &Activated, session: Option<&Path>) -> Value {
     })
 }
 
-fn expanded_json(expanded: &Expanded, session: Option<&Path>) -> Value {
+fn expanded_json(expanded: &ExpansionResult, session: Option<&Path>) -> Value {
     let snapshot = &expanded.snapshot;
     let (chars, tokens) = cost(&expanded.text);
     json!({
         "schema": "grove.skills.expand/1",
         "key": expanded.node.key(snapshot),
         "name": expanded.node.name(snapshot),
-        "alreadyExpanded": expanded.expansion != Expansion::Expanded,
+        "alreadyExpanded": expanded.expansion != ExpandOutcome::Expanded,
         "text": expanded.text,
         "chars": chars,
         "tokens": tokens,

@@ -1,24 +1,24 @@
 //! `grove skills confusable`: skills that a model would mix up, and what to change.
 
-use grove_catalog::search::confusable::Confusable;
+use grove_catalog::search::confusable::ConfusableSkills;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::search::Searcher;
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
-use super::{Looked, counted, unread};
+use super::{DiscoveredLibrary, counted, unread};
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
+pub(super) fn run(discovered: &mut DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, found, diagnostics) =
-        Searcher::default().confusable_in(&mut looked.library, &looked.look);
+        Searcher::default().confusable_in(&mut discovered.library, &discovered.discovery);
     if json {
         out.json(&to_json(&snapshot, &found, &diagnostics));
         return 0;
     }
     out.diagnostics(&diagnostics);
-    unread::say(&snapshot, looked.library.environment(), out);
+    unread::say(&snapshot, discovered.library.environment(), out);
     let name = |at: &usize| snapshot.skills.get(*at).map_or("", Skill::name);
     let names = |skills: &[usize]| skills.iter().map(name).collect::<Vec<_>>();
     for family in &found.families {
@@ -54,7 +54,7 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-fn to_json(snapshot: &Snapshot, found: &Confusable, diagnostics: &[Diagnostic]) -> Value {
+fn to_json(snapshot: &Snapshot, found: &ConfusableSkills, diagnostics: &[Diagnostic]) -> Value {
     let skill = |at: &usize| {
         let skill = snapshot.skills.get(*at)?;
         let address = snapshot.address(skill);

@@ -1,30 +1,29 @@
-//! `grove skills list`.
+//! The command `grove skills list`.
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use serde::Serialize;
 
-use super::{Looked, counted, entry_listing, naming, path_text, unread};
-use crate::colour::{self, Meaning, marked};
+use super::{DiscoveredLibrary, counted, entry_listing, naming, path_text, unread};
+use crate::colour::{self, ColourMeaning, marked};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::tokens;
 
-/// Refuses words that are no states.
 pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
-    let known = |word: &str| State::ALL.iter().any(|state| is(*state, word));
+    let known = |word: &str| EntryState::ALL.iter().any(|state| is(*state, word));
     let Some(unknown) = states.iter().find(|word| !known(word)) else {
         return Ok(());
     };
-    let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+    let all: Vec<&str> = EntryState::ALL.iter().map(|state| state.as_str()).collect();
     Err(CommandError::usage(format!("unknown state `{unknown}`"))
         .hint(format!("states: {}", all.join(", "))))
 }
 
 /// Returns true if a word names a state, in any case.
-fn is(state: State, word: &str) -> bool {
+fn is(state: EntryState, word: &str) -> bool {
     [state.as_str(), state.in_words()]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(word))
@@ -41,18 +40,23 @@ struct SkillListJson<'a> {
 
 /// The form in which the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ListForm {
     Json,
     Table,
     Tree,
 }
 
-pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Output) -> u8 {
-    let snapshot = &looked.snapshot;
+pub(super) fn run(
+    discovered: &DiscoveredLibrary,
+    form: ListForm,
+    states: &[String],
+    out: &mut CommandOutput,
+) -> u8 {
+    let snapshot = &discovered.snapshot;
     let wanted =
         |skill: &&Skill| states.is_empty() || states.iter().any(|word| is(skill.state, word));
     let skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
-    if form == Form::Json {
+    if form == ListForm::Json {
         let skills = skills.iter();
         let skills = skills.map(|skill| EntryJson::new(snapshot.entries(), skill));
         out.json(&SkillListJson {
@@ -78,13 +82,13 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
         }
         return 0;
     }
-    let environment = looked.library.environment();
-    if form == Form::Tree {
+    let environment = discovered.library.environment();
+    if form == ListForm::Tree {
         tree(snapshot, skills, out);
     } else {
         let page = page(&environment.variables);
         let numbers: [entry_listing::NumberColumn<'_, Skill>; 2] = [
-            ("TOKENS", &|skill| page.number(told_tokens(skill))),
+            ("TOKENS", &|skill| page.number(listed_tokens(skill))),
             ("BODY", &|skill| page.number(body_tokens(skill))),
         ];
         entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
@@ -93,14 +97,14 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
     let findings = super::check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         out.note(&format!("{findings}: run `{command}`"));
     }
     0
 }
 
 /// Returns the tokens of name and description in a list that shows them whole.
-pub(super) fn told_tokens(skill: &Skill) -> usize {
+pub(super) fn listed_tokens(skill: &Skill) -> usize {
     let description = skill.description().unwrap_or_default();
     tokens::count(skill.name()) + tokens::count(description)
 }
@@ -115,8 +119,7 @@ pub(super) fn body_tokens(skill: &Skill) -> usize {
     body.div_ceil(BYTES_PER_TOKEN)
 }
 
-/// Roots with the folders in them and the skills in those.
-fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
+fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut CommandOutput) {
     skills.sort_by_key(|skill| (skill.place.root, skill.id().split('/').collect::<Vec<_>>()));
     let mut root = None;
     let mut above: Vec<&str> = Vec::new();
@@ -125,7 +128,7 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
             let label = snapshot.root_of(skill).map_or("", |root| &root.label);
             out.painted(&format!(
                 "{}\n",
-                marked(Meaning::Heading, &path_text(label))
+                marked(ColourMeaning::Heading, &path_text(label))
             ));
             above.clear();
         }
@@ -138,8 +141,8 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
         }
         let state = skill.state.in_words();
         let mut line = format!("{}{}", "  ".repeat(path.len() + 1), path_text(last));
-        if skill.state != State::Ok {
-            let meaning = colour::of_word(state).unwrap_or(Meaning::Doubtful);
+        if skill.state != EntryState::Ok {
+            let meaning = colour::of_word(state).unwrap_or(ColourMeaning::Doubtful);
             line = format!("{line}  {}", marked(meaning, state));
         }
         out.painted(&format!("{line}\n"));

@@ -2,21 +2,25 @@
 
 use grove_catalog::hosts::{self, Host};
 use grove_skills::Environment;
-use grove_skills::managing::{Manager, NewSkill, Renaming, SkillCopy};
-use grove_spec::agent::compose::Ask;
+use grove_skills::managing::{Manager, NewSkill, RenameRequest, SkillCopy};
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, naming};
 use crate::args::{ManageSkills, SkillFields};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &ManageSkills,
+    out: &mut CommandOutput,
+) -> Outcome {
     if let ManageSkills::Delete(asked) = command
-        && !change_report::may_delete(environment, Kind::Skills, asked, out)?
+        && !change_report::may_delete(environment, EntryKind::Skills, asked, out)?
     {
         return Ok(ErrorKind::Finding.exit_code());
     }
@@ -48,11 +52,11 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
                 name,
                 scope: layer(*scope),
                 host: host.as_ref(),
-                asks: &asks,
+                edits: &asks,
             };
             let mut changed = manager.create_skill(&asked)?;
             let readers = manager.readers_of_skill(&changed.file, asked.scope);
-            changed.notes.push(who_reads(&changed.name, &readers));
+            changed.notes.push(readers_note(&changed.name, &readers));
             (*json, changed)
         }
         ManageSkills::Edit { whose, .. } => {
@@ -60,13 +64,13 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
             (whose.json, manager.edit_skill(name, scope, &asks)?)
         }
         ManageSkills::Rename { to, whose, .. } => {
-            let asked = Renaming {
+            let asked = RenameRequest {
                 name,
                 to,
                 package: None,
                 scope: whose.scope.map(layer),
             };
-            (whose.json, manager.rename(Kind::Skills, &asked)?)
+            (whose.json, manager.rename(EntryKind::Skills, &asked)?)
         }
         ManageSkills::Copy {
             to, scope, json, ..
@@ -81,7 +85,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
         }
         ManageSkills::Delete(asked) => {
             let (_, json, changed) =
-                change_report::delete(&mut manager, Kind::Skills, &asked.named)?;
+                change_report::delete(&mut manager, EntryKind::Skills, &asked.named)?;
             (json, changed)
         }
         ManageSkills::Enable(asked) | ManageSkills::Disable(asked) => {
@@ -102,7 +106,7 @@ fn known_host(name: &str) -> Result<Host, CommandError> {
 }
 
 /// The hosts that read a new skill's file besides Grove, and the way to the others.
-fn who_reads(name: &str, readers: &[String]) -> String {
+fn readers_note(name: &str, readers: &[String]) -> String {
     if readers.is_empty() {
         let name = one_line(name);
         return format!(
@@ -116,18 +120,18 @@ fn asks(
     environment: &Environment,
     asked: &SkillFields,
     unset: &[String],
-) -> Result<Vec<Ask>, CommandError> {
+) -> Result<Vec<FileEdit>, CommandError> {
     let description = asked.description.iter();
-    let mut asks: Vec<Ask> = description
-        .map(|text| Ask::Set("description".to_owned(), text.clone()))
+    let mut asks: Vec<FileEdit> = description
+        .map(|text| FileEdit::Set("description".to_owned(), text.clone()))
         .collect();
     let fields = asked.fields.iter();
-    asks.extend(fields.map(|(key, value)| Ask::Set(key.clone(), value.clone())));
-    asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
+    asks.extend(fields.map(|(key, value)| FileEdit::Set(key.clone(), value.clone())));
+    asks.extend(unset.iter().map(|key| FileEdit::Unset(key.clone())));
     let body = match &asked.body_file {
         Some(file) => Some(read_text(environment, file)?),
         None => asked.body.clone(),
     };
-    asks.extend(body.map(Ask::Body));
+    asks.extend(body.map(FileEdit::Body));
     Ok(asks)
 }

@@ -1,15 +1,15 @@
-//! `grove skills roots`.
+//! The command `grove skills roots`.
 
 use serde_json::json;
 
-use super::{Looked, tilde};
+use super::{DiscoveredLibrary, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
-    let planned = looked.library.roots();
-    let snapshot = &looked.snapshot;
+pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+    let planned = discovered.library.roots();
+    let snapshot = &discovered.snapshot;
     if json {
         let roots = planned.iter().map(|root| RootJson::new(root, snapshot));
         out.json(&json!({
@@ -20,7 +20,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         }));
         return 0;
     }
-    let environment = looked.library.environment();
+    let environment = discovered.library.environment();
     let mut table = Table::new(&["ROOT", "SKILLS", "TRUST", "PATH"]);
     let mut absent = Vec::new();
     for root in &planned {

@@ -2,14 +2,16 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-use grove_skills::search::{self, Audience, Found, Hit, Query, Reason, Searcher};
+use grove_skills::search::{
+    self, MatchedWord, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher,
+};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, look_in_session, unread};
+use super::{DiscoveredLibrary, Outcome, counted, discover_in_session, unread};
 use crate::args::SearchArgs;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
 /// Skills that are named when none fits well.
@@ -18,8 +20,8 @@ const NEAREST: usize = 3;
 pub(super) fn run(
     environment: Environment,
     arguments: &SearchArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    discovered: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let text = arguments.words.join(" ");
     if text.trim().is_empty() {
@@ -27,30 +29,36 @@ pub(super) fn run(
             .hint("give a task, keywords or a name: `grove skills search merge two documents`"));
     }
     let session = arguments.session.as_deref();
-    let (seen, _) = look_in_session(environment, &arguments.look, session)?;
-    let looked = looked.insert(seen);
-    let query = Query {
+    let (seen, _) = discover_in_session(environment, &arguments.discovery, session)?;
+    let discovered = discovered.insert(seen);
+    let query = SearchQuery {
         text: &text,
         limit: arguments.limit,
         audience: if arguments.person {
-            Audience::Person
+            SearchAudience::Person
         } else {
-            Audience::Model
+            SearchAudience::Model
         },
     };
-    let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
-    if arguments.look.json {
+    let found =
+        Searcher::default().search_in(&mut discovered.library, &discovered.discovery, &query);
+    if arguments.discovery.json {
         out.json(&to_json(&text, &found));
     } else {
-        print(looked, &found, &text, out);
+        print(discovered, &found, &text, out);
     }
     let is_found = search::anything_fits(&found.hits);
     Ok(ErrorKind::Finding.exit_code_if(!is_found))
 }
 
-fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
+fn print(
+    discovered: &DiscoveredLibrary,
+    found: &SearchResult,
+    text: &str,
+    out: &mut CommandOutput,
+) {
     out.diagnostics(&found.diagnostics);
-    unread::say(&found.snapshot, looked.library.environment(), out);
+    unread::say(&found.snapshot, discovered.library.environment(), out);
     if found.hits.is_empty() {
         out.note(&format!("no skill matches `{text}`"));
         out.note("hint: describe the task in other words, or see `grove skills list`");
@@ -79,20 +87,19 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
             skill.description().unwrap_or(""),
         ]);
     }
-    out.painted(&table.render(page(&looked.library.environment().variables)));
+    out.painted(&table.render(page(&discovered.library.environment().variables)));
     out.note(&format!(
         "{} found; `grove skills activate NAME` prints the instructions",
         counted(found.hits.len(), "skill")
     ));
 }
 
-fn with_skills(found: &Found) -> impl Iterator<Item = (&Hit, &Skill)> {
+fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill)> {
     let hits = found.hits.iter();
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
-/// The words that led to a skill, by where they were found.
-fn why(reasons: &[Reason]) -> String {
+fn why(reasons: &[MatchedWord]) -> String {
     let mut out = String::new();
     let mut field = None;
     for reason in reasons {
@@ -113,9 +120,9 @@ fn why(reasons: &[Reason]) -> String {
     out
 }
 
-fn to_json(query: &str, found: &Found) -> Value {
+fn to_json(query: &str, found: &SearchResult) -> Value {
     let snapshot = &found.snapshot;
-    let result = |(hit, skill): (&Hit, &Skill)| {
+    let result = |(hit, skill): (&SearchHit, &Skill)| {
         json!({
             "id": skill.id(),
             "name": skill.name(),

@@ -1,25 +1,25 @@
 //! `grove skills show NAME`.
 
 use grove_catalog::Digest;
-use grove_catalog::address::{self, Answer};
+use grove_catalog::address::{self, AddressMatch};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::json::{words_of, words_of_entries};
 use grove_spec::text::one_line;
 use serde_json::json;
 
-use super::skills_list::{body_tokens, told_tokens};
-use super::{Looked, Outcome, entry_listing, naming, path_text};
-use crate::args::Look;
+use super::skills_list::{body_tokens, listed_tokens};
+use super::{DiscoveredLibrary, Outcome, entry_listing, naming, path_text};
+use crate::args::DiscoveryArgs;
 use crate::json::{EntryJson, is_nothing, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// A skill's parent and children in the tree, by address.
-struct Family {
+struct TreeRelatives {
     parent: Option<String>,
     children: Vec<String>,
 }
 
-impl Family {
+impl TreeRelatives {
     fn of(snapshot: &Snapshot, at: usize) -> Self {
         let address = |at: usize| Some(snapshot.address(snapshot.skills.get(at)?));
         let children = snapshot.tree.children(at).iter();
@@ -30,22 +30,27 @@ impl Family {
     }
 }
 
-pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
-    let snapshot = &looked.snapshot;
+pub(super) fn run(
+    discovered: &DiscoveredLibrary,
+    flags: &DiscoveryArgs,
+    name: &str,
+    out: &mut CommandOutput,
+) -> Outcome {
+    let snapshot = &discovered.snapshot;
     let found = match address::find(snapshot, name) {
-        Answer::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
-        Answer::Several(all) => {
+        AddressMatch::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
+        AddressMatch::Several(all) => {
             let command = "grove skills show";
             return Err(naming::ambiguous(snapshot, command, flags, name, &all));
         }
-        Answer::None(near) => return Err(naming::unknown(snapshot, name, &near)),
+        AddressMatch::None(near) => return Err(naming::unknown(snapshot, name, &near)),
     };
     let Some((at, skill)) = found else {
         return Err(naming::unknown(snapshot, name, &[]));
     };
-    let family = Family::of(snapshot, at);
+    let family = TreeRelatives::of(snapshot, at);
     if flags.json {
-        let bytes = looked.sources.skills.read(skill);
+        let bytes = discovered.sources.skills.read(skill);
         let all = json!({
             "schema": "grove.skills.show/1",
             "skill": EntryJson::new(snapshot.entries(), skill),
@@ -57,13 +62,18 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
         });
         out.json(&without_empty(all, &["parent", "children"]));
     } else {
-        print(looked, skill, &family, out);
+        print(discovered, skill, &family, out);
     }
     Ok(0)
 }
 
-fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
+fn print(
+    discovered: &DiscoveredLibrary,
+    skill: &Skill,
+    family: &TreeRelatives,
+    out: &mut CommandOutput,
+) {
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
     let location = snapshot.location(&skill.place);
     entry_listing::rows(snapshot.entries(), skill, environment, out);
     let mut row = |label: &str, value: &str| {
@@ -118,11 +128,11 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let content = &skill.content;
     if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
-        let (told, body) = (told_tokens(skill), body_tokens(skill));
+        let (told, body) = (listed_tokens(skill), body_tokens(skill));
         let cost = format!("about {told} in a list, {body} for its instructions");
         row("tokens", &cost);
     }
-    let bytes = looked.sources.skills.read(skill);
+    let bytes = discovered.sources.skills.read(skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
     }
@@ -141,9 +151,10 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
         (true, true) => "models and people",
         (true, false) => "models only",
         (false, true) => "people only",
-        (false, false) => "nobody",
+        (false, false) => "neither models nor people",
     };
-    let Some(other) = stand_in(snapshot, skill).filter(|_| own == "nobody") else {
+    let Some(other) = stand_in(snapshot, skill).filter(|_| own == "neither models nor people")
+    else {
         return own.to_owned();
     };
     let who = match (other.model_invocable(), other.user_invocable()) {
@@ -155,7 +166,6 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
     format!("{own}; {who} `{}` instead", snapshot.address(other))
 }
 
-/// Every field of the frontmatter that has a value.
 fn fields(skill: &Skill) -> serde_json::Value {
     let parsed = skill.file();
     let details = parsed.details();

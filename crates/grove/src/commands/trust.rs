@@ -5,20 +5,23 @@ use std::path::Path;
 
 use grove_fs::trust_store::Grant;
 use grove_skills::Environment;
-use grove_skills::trusting::{self, ChangedFile, ItemKind, Review, ReviewItem};
+use grove_skills::trusting::{self, ChangedFile, ItemKind, ReviewItem, TrustReview};
 use grove_spec::text::{first_names, one_line, visible};
 use serde_json::json;
 
 use super::{Outcome, counted, tilde};
 use crate::args::TrustArgs;
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 use crate::table::Table;
 
-/// Digits of a digest that are shown.
 const SHOWN_DIGEST: usize = 16;
 
-pub(super) fn grant(environment: &Environment, arguments: &TrustArgs, out: &mut Output) -> Outcome {
+pub(super) fn grant(
+    environment: &Environment,
+    arguments: &TrustArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     if arguments.list {
         return list_grants(environment, arguments.json, out);
     }
@@ -50,10 +53,10 @@ pub(super) fn grant(environment: &Environment, arguments: &TrustArgs, out: &mut 
 
 /// Asks the person at the terminal; without a terminal that is an error.
 fn is_agreed(
-    review: &Review,
+    review: &TrustReview,
     is_json: bool,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<bool, CommandError> {
     let folder = tilde(&review.folder, environment);
     let answer = if is_json {
@@ -67,8 +70,13 @@ fn is_agreed(
     })
 }
 
-fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
-    let news = || review.items.iter().filter(|item| review.is_news(item));
+fn print_review(review: &TrustReview, environment: &Environment, out: &mut CommandOutput) {
+    let news = || {
+        review
+            .items
+            .iter()
+            .filter(|item| review.is_new_or_changed(item))
+    };
     let findings = news().flat_map(|item| item.findings.iter().map(move |it| (item, it)));
     for (item, finding) in findings {
         let path = one_line(&item.path);
@@ -138,9 +146,7 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
 
 /// The longest part of a difference, or of a new file, that is shown.
 const MAX_LINES: usize = 200;
-/// The lines of all new files together that are shown.
 const MAX_NEW_LINES: usize = 1_000;
-/// The characters of one line that are shown.
 const MAX_LINE: usize = 500;
 
 /// The beginning of a new file's text, for people; `left` is how many more lines are shown of all.
@@ -178,13 +184,13 @@ fn difference(before: &str, now: &str) -> String {
     shown
 }
 
-fn print_json(review: &Review, granted: bool, out: &mut Output) {
+fn print_json(review: &TrustReview, granted: bool, out: &mut CommandOutput) {
     let item = |item: &ReviewItem| {
         json!({
             "kind": item.kind.as_str(),
             "path": item.path,
             "package": item.package,
-            "isNew": review.is_news(item),
+            "isNew": review.is_new_or_changed(item),
             "findings": item.findings,
         })
     };
@@ -228,7 +234,7 @@ pub(super) fn revoke(
     environment: &Environment,
     folder: Option<&Path>,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let (folder, was_trusted) = trusting::revoke(environment, folder)?;
     if json {
@@ -252,7 +258,7 @@ pub(super) fn disapprove(
     environment: &Environment,
     digest: &str,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let approvals = trusting::approvals(environment);
     let all = approvals.all();
@@ -277,7 +283,7 @@ pub(super) fn disapprove(
     Ok(0)
 }
 
-fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+fn list_grants(environment: &Environment, json: bool, out: &mut CommandOutput) -> Outcome {
     let grants = trusting::grants(environment);
     let approved = trusting::approvals(environment).all();
     if json {
@@ -316,7 +322,6 @@ fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outco
     Ok(0)
 }
 
-/// Returns the number of files that a grant pins.
 fn files_in(grant: &Grant) -> usize {
     let pins = grant.pins.values();
     pins.filter(|pin| grove_catalog::trust::is_file(pin))

@@ -14,9 +14,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Outcome;
 use crate::args::TryArgs;
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-/// The folder of the sample repository.
 const REPOSITORY: &str = "degrees";
 
 macro_rules! sample {
@@ -25,7 +24,6 @@ macro_rules! sample {
     };
 }
 
-/// The files of the sample, by their paths below its folder.
 const FILES: [(&str, &str); 11] = sample![
     "degrees/.agents/skills/checking/SKILL.md",
     "degrees/.agents/skills/shell-style/SKILL.md",
@@ -91,7 +89,11 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
 /// The exit code of what a person stopped.
 const STOPPED: u8 = 130;
 
-pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Output) -> Outcome {
+pub(crate) fn run(
+    environment: &Environment,
+    arguments: &TryArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => environment.working.join(folder),
         None => environment
@@ -102,7 +104,7 @@ pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Outp
         let message = format!("{} already exists", folder.display());
         return Err(CommandError::usage(message).hint("name a folder that does not exist"));
     }
-    let scene = Scene {
+    let scene = TryoutScene {
         environment,
         folder,
     };
@@ -134,7 +136,7 @@ pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Outp
 struct Interrupts {
     runtime: tokio::runtime::Runtime,
     signal: Signal,
-    came: bool,
+    was_interrupted: bool,
 }
 
 impl Interrupts {
@@ -150,25 +152,23 @@ impl Interrupts {
         Ok(Self {
             runtime,
             signal,
-            came: false,
+            was_interrupted: false,
         })
     }
 
-    /// Returns true if an interrupt came until now.
     fn came(&mut self) -> bool {
         let waiting = async {
             tokio::time::timeout(Duration::from_millis(1), self.signal.recv())
                 .await
                 .is_ok()
         };
-        self.came |= self.runtime.block_on(waiting);
-        self.came
+        self.was_interrupted |= self.runtime.block_on(waiting);
+        self.was_interrupted
     }
 }
 
-impl Scene<'_> {
-    /// Shows one command after the other.
-    fn show(&self, interrupts: &mut Interrupts, out: &mut Output) -> Outcome {
+impl TryoutScene<'_> {
+    fn show(&self, interrupts: &mut Interrupts, out: &mut CommandOutput) -> Outcome {
         let scene = self;
         out.line(&format!(
             "A small repository is in {}. Nothing outside that folder is touched.",
@@ -210,7 +210,7 @@ impl Scene<'_> {
         Ok(0)
     }
 
-    fn next_steps(&self, run: &str, out: &mut Output) {
+    fn next_steps(&self, run: &str, out: &mut CommandOutput) {
         let (folder, home) = (self.folder.display(), self.home());
         let (home, grove) = (home.display(), self.typed_name());
         let review =
@@ -261,13 +261,12 @@ impl Scene<'_> {
     }
 }
 
-/// The environment and the folder of a tryout.
-struct Scene<'a> {
+struct TryoutScene<'a> {
     environment: &'a Environment,
     folder: PathBuf,
 }
 
-impl Scene<'_> {
+impl TryoutScene<'_> {
     /// Makes the files and the first commit.
     fn lay_out(&self) -> Result<(), CommandError> {
         files::make_folder(&self.home()).map_err(|error| {

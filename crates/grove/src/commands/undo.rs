@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grove_engine::{Git, passed_on};
 use grove_fs::files;
-use grove_fs::undo::{Change, StagedEntries, UndoError, remembered};
+use grove_fs::undo::{StagedEntries, UndoError, UndoableChange, remembered};
 use grove_skills::Environment;
 use grove_skills::trusting::{self, WrittenFile};
 use serde_json::json;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Outcome, agreed, counted, path_text, tilde};
 use crate::args::UndoArgs;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
 /// The most bytes of a file that trust can pin.
@@ -25,12 +25,12 @@ const NOT_UNDONE_HERE: &str =
 
 /// The direction of a change: taken back, or made again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum UndoDirection {
     Undo,
     Redo,
 }
 
-impl Direction {
+impl UndoDirection {
     const fn verb(self) -> &'static str {
         match self {
             Self::Undo => "undo",
@@ -38,10 +38,10 @@ impl Direction {
         }
     }
 
-    fn find(self, state: &Path) -> Result<Option<Change>, UndoError> {
+    fn find(self, state: &Path) -> Result<Option<UndoableChange>, UndoError> {
         match self {
-            Self::Undo => Change::last(state),
-            Self::Redo => Change::last_undone(state),
+            Self::Undo => UndoableChange::last(state),
+            Self::Redo => UndoableChange::last_undone(state),
         }
     }
 }
@@ -49,8 +49,8 @@ impl Direction {
 pub(super) fn run(
     environment: &Environment,
     arguments: &UndoArgs,
-    direction: Direction,
-    out: &mut Output,
+    direction: UndoDirection,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if arguments.list {
         return list(environment, arguments.json, out);
@@ -59,8 +59,8 @@ pub(super) fn run(
         let message = format!("there is nothing to {}", direction.verb());
         let refused = CommandError::finding(message);
         return Err(match direction {
-            Direction::Undo => refused.hint(NOT_UNDONE_HERE),
-            Direction::Redo => refused,
+            UndoDirection::Undo => refused.hint(NOT_UNDONE_HERE),
+            UndoDirection::Redo => refused,
         });
     };
     let command = change.command().to_owned();
@@ -69,7 +69,7 @@ pub(super) fn run(
     let files = change.check().map_err(|error| refused(error, &command))?;
     require_staged_as_left(&git, change.staged(), &command)?;
     if !arguments.dry_run {
-        let question = question(&change).filter(|_| direction == Direction::Undo);
+        let question = question(&change).filter(|_| direction == UndoDirection::Undo);
         if let Some(question) = question
             && !agreed(&question, arguments.yes, out)?
         {
@@ -98,18 +98,18 @@ pub(super) fn run(
         _ if arguments.dry_run => {
             format!("would {verb} `grove {command}` ({age}); nothing was changed")
         }
-        (0, Direction::Undo) => format!("`grove {command}` has already been undone"),
-        (0, Direction::Redo) => format!("`grove {command}` has already been redone"),
-        (_, Direction::Undo) => {
+        (0, UndoDirection::Undo) => format!("`grove {command}` has already been undone"),
+        (0, UndoDirection::Redo) => format!("`grove {command}` has already been redone"),
+        (_, UndoDirection::Undo) => {
             format!("undid `grove {command}` ({age}); `grove redo` makes the change again")
         }
-        (_, Direction::Redo) => format!("redid `grove {command}`"),
+        (_, UndoDirection::Redo) => format!("redid `grove {command}`"),
     });
     Ok(0)
 }
 
 /// The question where the last command changed nothing, so that the last change is an older one.
-fn question(change: &Change) -> Option<String> {
+fn question(change: &UndoableChange) -> Option<String> {
     let since = path_text(&change.unchanged_since()?);
     let (command, age) = (path_text(change.command()), ago(change.age()));
     Some(format!(
@@ -118,7 +118,7 @@ fn question(change: &Change) -> Option<String> {
 }
 
 /// Puts back the files, then what was staged; only then the change counts as taken back.
-fn take_back(change: Change, git: &Git) -> Result<(), CommandError> {
+fn take_back(change: UndoableChange, git: &Git) -> Result<(), CommandError> {
     let put_back = change.put_back();
     put_back.map_err(|error| refused(error, change.command()))?;
     for staged in change.staged() {
@@ -167,7 +167,7 @@ fn require_staged_as_left(
     Ok(())
 }
 
-fn list(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+fn list(environment: &Environment, json: bool, out: &mut CommandOutput) -> Outcome {
     let all = remembered(&environment.state)?;
     if json {
         let changes = all.iter().map(|change| {
@@ -194,7 +194,6 @@ fn list(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
     Ok(0)
 }
 
-/// The time since a change, for people.
 fn ago(age: Duration) -> String {
     let minutes = age.as_secs() / 60;
     let (count, unit) = match minutes {

@@ -6,7 +6,7 @@ use grove_skills::Environment;
 use grove_spec::{Code, Diagnostic};
 
 use super::counted;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Returns the number of skills beyond the limit of their root.
 pub(super) fn count(snapshot: &Snapshot) -> usize {
@@ -15,7 +15,6 @@ pub(super) fn count(snapshot: &Snapshot) -> usize {
     limits.map(|finding| finding.names.len()).sum()
 }
 
-/// The findings about folders that could not be read.
 pub(super) fn roots(snapshot: &Snapshot) -> impl Iterator<Item = &Diagnostic> {
     let findings = snapshot.diagnostics.iter();
     findings.filter(|finding| {
@@ -25,7 +24,7 @@ pub(super) fn roots(snapshot: &Snapshot) -> impl Iterator<Item = &Diagnostic> {
 }
 
 /// Says which folders could not be read. Grove's own are left out: where nothing can be written, there are none.
-pub(super) fn say_roots(snapshot: &Snapshot, environment: &Environment, out: &mut Output) {
+pub(super) fn say_roots(snapshot: &Snapshot, environment: &Environment, out: &mut CommandOutput) {
     let is_own = |finding: &&Diagnostic| {
         let file = finding.file.as_ref();
         file.is_some_and(|file| file.starts_with(&environment.data))
@@ -34,7 +33,7 @@ pub(super) fn say_roots(snapshot: &Snapshot, environment: &Environment, out: &mu
 }
 
 /// The folders that could not be read, and one line if there are skills that were not.
-pub(super) fn say(snapshot: &Snapshot, environment: &Environment, out: &mut Output) {
+pub(super) fn say(snapshot: &Snapshot, environment: &Environment, out: &mut CommandOutput) {
     say_roots(snapshot, environment, out);
     if let n @ 1.. = count(snapshot) {
         let verb = if n == 1 { "was" } else { "were" };

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use grove_fs::undo::{After, Recording};
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
-use grove_skills::{Environment, Library, Request, View};
-use grove_spec::config::Limits;
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
+use grove_spec::config::ConfiguredLimits;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::skill::strict;
 use grove_spec::{Code, Diagnostic};
@@ -17,9 +17,9 @@ use super::mcp_install::difference;
 use super::{Outcome, absolute, counted};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::DiagnosticJson;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-struct Checked {
+struct CheckedFile {
     file: PathBuf,
     /// True if it stands for a file; findings about folders and links are no files.
     is_file: bool,
@@ -30,8 +30,7 @@ struct Checked {
     repaired: Option<String>,
 }
 
-impl Checked {
-    /// A finding about something that is no file that could be read.
+impl CheckedFile {
     fn finding(path: &Path, finding: Diagnostic) -> Self {
         Self {
             file: path.to_path_buf(),
@@ -44,15 +43,14 @@ impl Checked {
     }
 }
 
-/// The form in which findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum FindingsForm {
     Text,
     Github,
     Json,
 }
 
-impl Form {
+impl FindingsForm {
     pub(super) const fn asked(json: bool, github: bool) -> Self {
         match (json, github) {
             (true, _) => Self::Json,
@@ -65,11 +63,11 @@ impl Form {
 pub(super) fn run(
     environment: &Environment,
     paths: &[PathBuf],
-    form: Form,
+    form: FindingsForm,
     fix: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    let look = || -> Result<Vec<Checked>, CommandError> {
+    let check_paths = || -> Result<Vec<CheckedFile>, CommandError> {
         let all = paths.iter().map(|path| absolute(path, environment));
         let all = all.map(|path| check(environment, &path));
         Ok(all
@@ -78,14 +76,14 @@ pub(super) fn run(
             .flatten()
             .collect())
     };
-    let mut all = look()?;
+    let mut all = check_paths()?;
     let mut fixed = Vec::new();
     if fix && all.iter().any(|checked| checked.repaired.is_some()) {
         fixed = repair(environment, &all, form, out)?;
-        all = look()?;
+        all = check_paths()?;
     }
     let fails = all.iter().any(|checked| strict::fails(&checked.findings));
-    if form == Form::Json {
+    if form == FindingsForm::Json {
         let files = all.iter().map(|checked| {
             let file = checked.file.to_string_lossy();
             let findings = checked.findings.iter();
@@ -108,7 +106,7 @@ pub(super) fn run(
     for checked in &all {
         for finding in &checked.findings {
             let finding = finding.clone().in_file(&checked.file);
-            if form == Form::Github {
+            if form == FindingsForm::Github {
                 out.annotation(&finding, &environment.working);
                 continue;
             }
@@ -117,7 +115,7 @@ pub(super) fn run(
         }
     }
     if !fix && all.iter().any(|checked| checked.repaired.is_some()) {
-        out.note("hint: `--fix` writes what was understood so that every reader understands it");
+        out.note("hint: `--fix` rewrites the file so that every reader understands it");
     }
     out.line(&summary(&all));
     Ok(ErrorKind::Finding.exit_code_if(fails))
@@ -126,9 +124,9 @@ pub(super) fn run(
 /// Writes what is certain, shows how, and keeps what was there; gives the files.
 fn repair(
     environment: &Environment,
-    all: &[Checked],
-    form: Form,
-    out: &mut Output,
+    all: &[CheckedFile],
+    form: FindingsForm,
+    out: &mut CommandOutput,
 ) -> Result<Vec<String>, CommandError> {
     let repairs = all.iter().filter_map(|checked| {
         // A link stays and what it leads to is replaced.
@@ -137,15 +135,15 @@ fn repair(
     });
     let repairs: Vec<(PathBuf, &str, &str)> = repairs.collect();
     let changes = repairs.iter().map(|(file, _, after)| {
-        let after = After::File(after.as_bytes());
+        let after = PathAfter::File(after.as_bytes());
         (file.as_path(), after)
     });
     let changes: Vec<_> = changes.collect();
     // A record is dropped with what was recorded if nothing was changed by then.
-    let recording = Recording::new(Some(&environment.state), "validate --fix");
+    let recording = UndoRecording::new(Some(&environment.state), "validate --fix");
     recording.keep(&changes)?;
     for (file, before, after) in &repairs {
-        if form != Form::Json {
+        if form != FindingsForm::Json {
             out.line(&format!("fixed {}", file.display()));
             out.text(&difference(before, after));
         }
@@ -159,7 +157,7 @@ fn repair(
     Ok(fixed.collect())
 }
 
-fn summary(all: &[Checked]) -> String {
+fn summary(all: &[CheckedFile]) -> String {
     let failing = |is_file: bool| {
         all.iter()
             .filter(|checked| checked.is_file == is_file && strict::fails(&checked.findings))
@@ -180,14 +178,14 @@ fn summary(all: &[Checked]) -> String {
 }
 
 /// A skill folder, a skill file, or every skill below a folder.
-fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, CommandError> {
+fn check(environment: &Environment, path: &Path) -> Result<Vec<CheckedFile>, CommandError> {
     if files::is_folder(path) && files::is_there(&path.join("SKILL.md")) {
         return Ok(vec![check_file(&path.join("SKILL.md"), FileKind::Skill)]);
     }
     if !files::is_folder(path) {
         return match files::identity(path) {
             Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
-                Ok(vec![Checked::finding(path, unreadable(&error))])
+                Ok(vec![CheckedFile::finding(path, unreadable(&error))])
             }
             Err(_) if !files::is_there(path) => Err(CommandError::usage(format!(
                 "{} does not exist",
@@ -198,7 +196,7 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
         };
     }
     if let Err(error) = files::list(path, 1) {
-        return Ok(vec![Checked::finding(path, unreadable(&error))]);
+        return Ok(vec![CheckedFile::finding(path, unreadable(&error))]);
     }
     // Nothing of the person's configuration decides what is checked.
     let environment = Environment {
@@ -208,23 +206,21 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
     };
     let snapshot = Library::new(
         environment,
-        Request {
-            view: View::Folders(vec![path.to_path_buf()]),
+        DiscoveryRequest {
+            view: DiscoveryView::Folders(vec![path.to_path_buf()]),
             all: true,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         },
     )
     .load();
-    let mut all: Vec<Checked> = snapshot
+    let mut all: Vec<CheckedFile> = snapshot
         .skills
         .iter()
         .map(|skill| check_file(&snapshot.location(&skill.place), FileKind::Skill))
         .collect();
-    all.extend(
-        snapshot.diagnostics.iter().map(|finding| {
-            Checked::finding(finding.file.as_deref().unwrap_or(path), finding.clone())
-        }),
-    );
+    all.extend(snapshot.diagnostics.iter().map(|finding| {
+        CheckedFile::finding(finding.file.as_deref().unwrap_or(path), finding.clone())
+    }));
     if all.is_empty() {
         return Err(
             CommandError::usage(format!("no skill in {}", path.display()))
@@ -238,7 +234,6 @@ fn unreadable(error: &FsError) -> Diagnostic {
     Diagnostic::new(Code::Unreadable, format!("{error}: {}", error.source))
 }
 
-/// Returns the finding for a file that could not be read.
 fn unread(file: &Path, error: &FsError) -> Diagnostic {
     /// Links that lead to one another.
     const LOOP: i32 = 40;
@@ -251,7 +246,7 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
         _ => Code::Unreadable,
     };
     if code == Code::FileTooLarge {
-        let limit = Limits::default().file_bytes.value;
+        let limit = ConfiguredLimits::default().file_bytes.value;
         let message = format!(
             "the file has more than {} bytes, far more than the limit of {limit}",
             most_read(limit)
@@ -261,26 +256,26 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
     Diagnostic::new(code, format!("{error}: {}", error.source))
 }
 
-fn check_file(file: &Path, kind: FileKind) -> Checked {
-    let limit = Limits::default().file_bytes.value;
+fn check_file(file: &Path, kind: FileKind) -> CheckedFile {
+    let limit = ConfiguredLimits::default().file_bytes.value;
     let bytes = match files::read_bounded(file, most_read(limit)) {
         Ok(bytes) => bytes,
         Err(error) => {
             let finding = unread(file, &error);
             // In a folder that may not be entered it cannot be known which files there are.
             if let Some(folder) = file.parent().filter(|_| !files::is_there(file)) {
-                return Checked::finding(folder, finding);
+                return CheckedFile::finding(folder, finding);
             }
-            return Checked {
+            return CheckedFile {
                 is_file: true,
                 kind,
-                ..Checked::finding(file, finding)
+                ..CheckedFile::finding(file, finding)
             };
         }
     };
     let findings = kind.findings(file, &bytes, limit);
     let repaired = kind.repaired(file, &bytes, limit);
-    Checked {
+    CheckedFile {
         file: file.to_path_buf(),
         is_file: true,
         kind,

@@ -5,20 +5,23 @@ use std::time::Duration;
 
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
-use grove_skills::live::{Cause, LiveLibrary};
+use grove_skills::live::{LiveLibrary, ReloadCause};
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use crate::args::Look;
+use crate::args::DiscoveryArgs;
 use crate::json::{DiagnosticJson, count_states};
-use crate::output::{self, Output};
+use crate::output::{self, CommandOutput};
 
-/// The time between two checks that the output still has a reader.
 const READER_CHECK: Duration = Duration::from_millis(500);
 
-pub(super) fn run(environment: Environment, look: &Look, out: &mut Output) -> Outcome {
-    let request = super::request(&environment, look, None)?;
+pub(super) fn run(
+    environment: Environment,
+    discovery: &DiscoveryArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
+    let request = super::request(&environment, discovery, None)?;
     let live = LiveLibrary::start(environment, request);
     let mut subscription = live.subscribe();
     let base = subscription.base();
@@ -38,7 +41,7 @@ pub(super) fn run(environment: Environment, look: &Look, out: &mut Output) -> Ou
     Ok(0)
 }
 
-fn cause_json(cause: &Cause) -> Value {
+fn cause_json(cause: &ReloadCause) -> Value {
     let path = cause.path.as_deref();
     json!({ "what": cause.what.as_str(), "path": path.map(Path::to_string_lossy) })
 }

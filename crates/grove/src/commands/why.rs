@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::address::{Answer, near_names};
+use grove_catalog::address::{AddressMatch, near_names};
 use grove_catalog::agents::Agent;
 use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::hosts::Host;
-use grove_catalog::root::{Root, Source};
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::files;
 use grove_skills::Environment;
 use grove_spec::Code;
@@ -18,14 +18,13 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::json;
 
-use super::host_views::{self, HostView, Sight};
-use super::{Looked, Outcome, counted, entry_listing, path_text, tilde};
+use super::host_views::{self, HostView, SkillVisibility};
+use super::{DiscoveredLibrary, Outcome, counted, entry_listing, path_text, tilde};
 use crate::colour::{self, marked};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::{Output, columns};
+use crate::output::{CommandOutput, columns};
 use crate::table::wrapped;
 
-/// The answer of a host about one file.
 #[derive(Debug, Serialize)]
 struct HostAnswer {
     host: String,
@@ -40,26 +39,31 @@ struct HostAnswer {
 }
 
 /// An answer that does not yet say whose it is: its word, its sentence and what to do.
-type Said = (String, String, Option<String>);
+type AnswerWords = (String, String, Option<String>);
 
-fn said(answer: &str, message: impl Into<String>, fix: Option<String>) -> Said {
+fn answer_words(answer: &str, message: impl Into<String>, fix: Option<String>) -> AnswerWords {
     (answer.to_owned(), message.into(), fix)
 }
 
-pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> Outcome {
-    let views = host_views::all(looked);
-    let environment = looked.library.environment();
+pub(super) fn run(
+    discovered: &DiscoveredLibrary,
+    name: &str,
+    json: bool,
+    out: &mut CommandOutput,
+) -> Outcome {
+    let views = host_views::all(discovered);
+    let environment = discovered.library.environment();
     let skills = answers(
         &views,
-        &|view| Some(view.look.snapshot.entries()),
+        &|view| Some(view.discovery.snapshot.entries()),
         name,
         environment,
     );
     let agents = answers(
         &views,
         &|view| {
-            let is_known = view.look.request.parts.agents;
-            is_known.then(|| view.look.snapshot.agents.entries())
+            let is_known = view.discovery.request.parts.agents;
+            is_known.then(|| view.discovery.snapshot.agents.entries())
         },
         name,
         environment,
@@ -99,11 +103,11 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
         one_line(name),
         titles.join(", ")
     );
-    let roots = views.iter().flat_map(|view| &view.look.snapshot.roots);
+    let roots = views.iter().flat_map(|view| &view.discovery.snapshot.roots);
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     // A file of that name says more than a list of all.
-    let error = misnamed(views, name, environment)
+    let error = misnamed_files(views, name, environment)
         .into_iter()
         .chain(no_agents(views, name, environment))
         .fold(error, CommandError::hint);
@@ -119,10 +123,10 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
 }
 
 /// Returns the findings about files in a folder of this name that would be skills in other letters.
-fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
+fn misnamed_files(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
-        .flat_map(|view| &view.look.snapshot.diagnostics);
+        .flat_map(|view| &view.discovery.snapshot.diagnostics);
     let about = findings.filter(|finding| finding.code == Code::FileNameCase);
     let about = about.filter_map(|finding| {
         let file = finding.file.as_ref()?;
@@ -143,7 +147,7 @@ fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeS
 fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
-        .flat_map(|view| &view.look.snapshot.agents.diagnostics);
+        .flat_map(|view| &view.discovery.snapshot.agents.diagnostics);
     let about = findings.filter_map(|finding| {
         let file = finding.file.as_ref()?;
         let is_named = file.file_stem().is_some_and(|stem| stem == name);
@@ -159,13 +163,17 @@ fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTree
 }
 
 fn near(views: &[HostView], name: &str) -> Vec<String> {
-    let skills = views.iter().flat_map(|view| &view.look.snapshot.skills);
-    let agents = views.iter().flat_map(|view| &view.look.snapshot.agents.all);
+    let skills = views
+        .iter()
+        .flat_map(|view| &view.discovery.snapshot.skills);
+    let agents = views
+        .iter()
+        .flat_map(|view| &view.discovery.snapshot.agents.all);
     let names = skills.map(Skill::name).chain(agents.map(Agent::name));
     near_names(names, name)
 }
 
-fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &mut Output) {
+fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &mut CommandOutput) {
     let titles = answers.iter().map(|answer| answer.title.chars().count());
     let indent = titles.max().unwrap_or(0) + 4;
     for answer in answers {
@@ -193,22 +201,21 @@ fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &
 }
 
 /// The part of a kind of file that is not common to all kinds.
-trait Shown: Entry {
+trait ExplainedEntry: Entry {
     /// Returns the answer of a host about one that is there and not refused.
-    fn shown(&self, view: &HostView, at: usize) -> Said;
+    fn shown(&self, view: &HostView, at: usize) -> AnswerWords;
 
     /// Says how a host that does not look where one lies would have it: one of a project in that project's folder.
     fn brought_to(host: &Host, name: &str, project: Option<&str>) -> Option<String>;
 
-    /// The folder of such files that one is in.
     fn folder_of(file: &Path) -> &Path;
 
     /// Returns the answer about a file that a host has not found below a folder in which it looks, with its path there.
-    fn passed_over(view: &HostView, root: &str, file: (&Path, &Path)) -> Said;
+    fn passed_over(view: &HostView, root: &str, file: (&Path, &Path)) -> AnswerWords;
 }
 
-impl Shown for Skill {
-    fn shown(&self, view: &HostView, at: usize) -> Said {
+impl ExplainedEntry for Skill {
+    fn shown(&self, view: &HostView, at: usize) -> AnswerWords {
         let title = &view.title;
         let full = || format!("its list of skills is full ({})", view.budget);
         let more_room = || {
@@ -217,42 +224,45 @@ impl Shown for Skill {
                 None => format!("add `{}` to `catalog.pinned`", one_line(self.name())),
             })
         };
-        let sight = view.sight_of(at);
+        let sight = view.visibility_of(at);
         let beyond = self.reasons.first();
-        if let Some(reason) = beyond.filter(|_| self.state == State::Capped && sight.is_some()) {
+        if let Some(reason) = beyond.filter(|_| self.state == EntryState::Capped && sight.is_some())
+        {
             let answer = match sight {
-                Some(Sight::NameOnly) => "name-only",
+                Some(SkillVisibility::NameOnly) => "name-only",
                 _ => "behind-entry",
             };
             let message = format!("named in its group: {}", reason.message);
-            return said(answer, message, Some(reason.fix.clone()));
+            return answer_words(answer, message, Some(reason.fix.clone()));
         }
         match sight {
-            Some(Sight::Whole) => said("whole", "shown with its whole description", None),
-            Some(Sight::Shortened) => {
+            Some(SkillVisibility::Whole) => {
+                answer_words("whole", "shown with its whole description", None)
+            }
+            Some(SkillVisibility::Shortened) => {
                 let message = format!("shown with a shortened description: {}", full());
-                said("shortened", message, more_room())
+                answer_words("shortened", message, more_room())
             }
-            Some(Sight::NameOnly) => {
+            Some(SkillVisibility::NameOnly) => {
                 let message = format!("shown by name alone: {}", full());
-                said("name-only", message, more_room())
+                answer_words("name-only", message, more_room())
             }
-            Some(Sight::NotShown) if view.host.is_some() => {
-                said("left-out", format!("left out: {}", full()), more_room())
+            Some(SkillVisibility::NotShown) if view.host.is_some() => {
+                answer_words("left-out", format!("left out: {}", full()), more_room())
             }
-            Some(Sight::NotShown) => {
+            Some(SkillVisibility::NotShown) => {
                 let message = "the entry of its group or branch leads to it";
-                said("behind-entry", message, more_room())
+                answer_words("behind-entry", message, more_room())
             }
             None if self.description().is_none() => {
                 let message = "it can be named, and no model is told of it: it has no description";
                 let fix = "add `description:` to its frontmatter".to_owned();
-                said("no-description", message, Some(fix))
+                answer_words("no-description", message, Some(fix))
             }
             None => {
                 let message = "for people alone: `disable-model-invocation` is true";
                 let fix = "take `disable-model-invocation` out if models should use it".to_owned();
-                said("people-only", message, Some(fix))
+                answer_words("people-only", message, Some(fix))
             }
         }
     }
@@ -260,7 +270,7 @@ impl Shown for Skill {
     fn brought_to(host: &Host, _: &str, project: Option<&str>) -> Option<String> {
         if let Some(project) = project {
             let mut roots = host.roots.iter();
-            let root = roots.find(|root| root.source == Source::Project)?;
+            let root = roots.find(|root| root.source == RootSource::Project)?;
             return Some(format!(
                 "copy or link its folder into {project}/{}",
                 root.path
@@ -268,7 +278,7 @@ impl Shown for Skill {
         }
         let at_home = |shared: bool| {
             let roots = host.roots.iter();
-            let mut roots = roots.filter(|root| root.source != Source::Project);
+            let mut roots = roots.filter(|root| root.source != RootSource::Project);
             roots.find(|root| {
                 root.path.starts_with("~/") && root.path.starts_with("~/.agents/") == shared
             })
@@ -281,7 +291,7 @@ impl Shown for Skill {
         file.parent().and_then(Path::parent).unwrap_or(file)
     }
 
-    fn passed_over(view: &HostView, root: &str, (file, below): (&Path, &Path)) -> Said {
+    fn passed_over(view: &HostView, root: &str, (file, below): (&Path, &Path)) -> AnswerWords {
         let title = &view.title;
         let levels = below.components().count().saturating_sub(2);
         let limit = view.host.as_ref().map(|host| host.scan.depth);
@@ -296,7 +306,7 @@ impl Shown for Skill {
             };
             let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
             let folder = path_text(&folder.to_string_lossy());
-            return said(
+            return answer_words(
                 "too-deep",
                 message,
                 Some(format!("move it to {root}/{folder}")),
@@ -307,19 +317,19 @@ impl Shown for Skill {
             let message =
                 format!("not read: {title} takes folders with a SKILL.md and no single files");
             let fix = "move it to a folder of its own as SKILL.md".to_owned();
-            return said("flat-file", message, Some(fix));
+            return answer_words("flat-file", message, Some(fix));
         }
         let message =
             format!("not read: it is in a folder of {title}, but the rules of {title} skip it");
         let fix = "move it to a folder of its own, not below another skill and not ignored by git"
             .to_owned();
-        said("passed-over", message, Some(fix))
+        answer_words("passed-over", message, Some(fix))
     }
 }
 
-impl Shown for Agent {
-    fn shown(&self, _: &HostView, _: usize) -> Said {
-        said("usable", "it can be used", None)
+impl ExplainedEntry for Agent {
+    fn shown(&self, _: &HostView, _: usize) -> AnswerWords {
+        answer_words("usable", "it can be used", None)
     }
 
     fn brought_to(host: &Host, name: &str, _: Option<&str>) -> Option<String> {
@@ -331,37 +341,35 @@ impl Shown for Agent {
         file.parent().unwrap_or(file)
     }
 
-    fn passed_over(view: &HostView, root: &str, _: (&Path, &Path)) -> Said {
+    fn passed_over(view: &HostView, root: &str, _: (&Path, &Path)) -> AnswerWords {
         let title = &view.title;
         let message = format!("not read: {title} looks in {root} and passes over this file");
         let fix = format!("move it up into {root}, under a name that does not begin with a dot");
-        said("passed-over", message, Some(fix))
+        answer_words("passed-over", message, Some(fix))
     }
 }
 
-/// A file that bears the name.
-struct Found {
+struct NamesakeFile {
     file: PathBuf,
-    /// It is in a folder of a project.
     is_project: bool,
 }
 
 /// Returns every host's answer about each file of that name; nothing if no host has it.
-fn answers<'v, E: Shown + 'v>(
+fn answers<'v, E: ExplainedEntry + 'v>(
     views: &'v [HostView],
     entries_of: &dyn Fn(&'v HostView) -> Option<Entries<'v, E>>,
     name: &str,
     environment: &Environment,
 ) -> Vec<HostAnswer> {
-    let mut files: Vec<Found> = Vec::new();
+    let mut files: Vec<NamesakeFile> = Vec::new();
     for entries in views.iter().filter_map(entries_of) {
         let bearers = named(entries, name).into_iter();
         for entry in bearers.filter_map(|at| entries.all.get(at)) {
             let root = entries.roots.get(entry.root());
-            let is_project = root.is_some_and(|root| root.source == Source::Project);
+            let is_project = root.is_some_and(|root| root.source == RootSource::Project);
             for file in locations(entries, entry) {
                 if !files.iter().any(|found| found.file == file) {
-                    files.push(Found { file, is_project });
+                    files.push(NamesakeFile { file, is_project });
                 }
             }
         }
@@ -390,7 +398,7 @@ fn answers<'v, E: Shown + 'v>(
 
 fn answer_of(
     view: &HostView,
-    (answer, message, fix): Said,
+    (answer, message, fix): AnswerWords,
     location: Option<PathBuf>,
 ) -> HostAnswer {
     HostAnswer {
@@ -406,9 +414,9 @@ fn answer_of(
 /// Everything that bears a name, or the one that an id or address leads to.
 fn named<E: Entry>(entries: Entries<'_, E>, name: &str) -> Vec<usize> {
     let found = match entries.find(name) {
-        Answer::One(at) => vec![at],
-        Answer::Several(all) => all,
-        Answer::None(_) => Vec::new(),
+        AddressMatch::One(at) => vec![at],
+        AddressMatch::Several(all) => all,
+        AddressMatch::None(_) => Vec::new(),
     };
     let bearers = found
         .iter()
@@ -419,7 +427,6 @@ fn named<E: Entry>(entries: Entries<'_, E>, name: &str) -> Vec<usize> {
     all.map(|(at, _)| at).collect()
 }
 
-/// The files that an entry is, however they are reached.
 fn locations<'a, E: Entry>(
     entries: Entries<'a, E>,
     entry: &'a E,
@@ -429,8 +436,7 @@ fn locations<'a, E: Entry>(
     all.map(|path| files::canonical(&path).unwrap_or(path))
 }
 
-/// Returns the answer about one that a host has found.
-fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
+fn of_entry<E: ExplainedEntry>(view: &HostView, entry: &E, at: usize) -> AnswerWords {
     if entry.state().is_offered() {
         return entry.shown(view, at);
     }
@@ -446,16 +452,15 @@ fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
     } else {
         one_line(&format!("{state}: {message}"))
     };
-    said(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
+    answer_words(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
 }
 
-/// Returns the reason why a host has not found a file that another host has.
-fn not_there<E: Shown>(
+fn not_there<E: ExplainedEntry>(
     view: &HostView,
     roots: &[Root],
-    (name, found): (&str, &Found),
+    (name, found): (&str, &NamesakeFile),
     environment: &Environment,
-) -> Said {
+) -> AnswerWords {
     let (file, is_project) = (found.file.as_path(), found.is_project);
     let title = &view.title;
     let around = roots.iter().find_map(|root| {
@@ -467,11 +472,11 @@ fn not_there<E: Shown>(
         let folder = tilde(E::folder_of(file), environment);
         let message = format!("not looked in: {title} does not read {folder}");
         let host = view.host.as_ref();
-        let folders = &view.look.world.project.folders;
+        let folders = &view.discovery.world.project.folders;
         let project = folders.iter().find(|it| is_project && file.starts_with(it));
         let project = project.map(|folder| tilde(folder, environment));
         let fix = host.and_then(|host| E::brought_to(host, name, project.as_deref()));
-        return said("not-looked-in", message, fix);
+        return answer_words("not-looked-in", message, fix);
     };
     E::passed_over(view, &root, (file, &below))
 }

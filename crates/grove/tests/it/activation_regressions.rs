@@ -62,7 +62,7 @@ fn a_small_skill_multiplied_its_arguments_without_a_bound() {
     let refused = session.grove(["skills", "activate", "/echo", &long]);
     insta::assert_snapshot!(refused, @r"
         [stderr]
-        error: `echo` would have more than 1000000 characters with what it puts in
+        error: `echo` would have more than 1000000 characters with its arguments filled in
         hint: give shorter arguments, or put them in a file and give its path
         hint: read [T]/home/.agents/skills/echo/SKILL.md itself
         [exit code 1]

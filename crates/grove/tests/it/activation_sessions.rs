@@ -125,7 +125,7 @@ fn who_may_have_what() {
         [exit code 1]
         $ grove skills activate /style
         [stderr]
-        error: `style` is for models: nobody may call it as `/name`
+        error: `style` is for models: no person may call it as `/name`
         hint: grove skills activate 'style'
         [exit code 1]
         $ grove skills activate gh

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::catalog::{Budget, Style};
-use grove_skills::disclosure::{Call, CatalogOptions, Disclosure};
-use grove_skills::{Environment, Library, Request, View};
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle};
+use grove_skills::disclosure::{CatalogOptions, Disclosure, SkillCall};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::catalog_reader::{ReadEntry, reach, read_catalog, read_index};
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::session::{Session, USER_CONFIG, assert_text};
@@ -195,31 +195,31 @@ fn a_tree_is_opened_through_the_library() {
     let session = tree();
     let folder = session.path("home");
     let environment = Environment::for_home(folder.clone(), folder.clone());
-    let request = Request {
-        view: View::Folders(vec![folder.join("tree")]),
-        ..Request::default()
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![folder.join("tree")]),
+        ..DiscoveryRequest::default()
     };
     let mut library = Library::new(environment, request);
     let talk = folder.join("talk.json");
     let asked = CatalogOptions {
-        style: Style::Xml,
-        budget: Budget::chars(30_000, 150),
+        style: CatalogStyle::Xml,
+        budget: CatalogBudget::chars(30_000, 150),
         index_dir: Some(folder.join("index")),
         exact: None,
         exclude: Vec::new(),
     };
-    let look = library.look();
+    let look = library.discover();
     let disclosure = Disclosure::new(&look, Some(&talk));
     let shown = |disclosure: &Disclosure<'_>| {
         let told = disclosure.catalog(&asked).unwrap();
         names(&read_catalog(&told.catalog.text).unwrap())
     };
     assert_eq!(shown(&disclosure), ["docs"]);
-    let activated = disclosure.activate(&Call::of("docs")).unwrap();
+    let activated = disclosure.activate(&SkillCall::of("docs")).unwrap();
     assert_eq!(activated.children.len(), 3);
     assert_eq!(shown(&disclosure), ["pdf", "slides", "word"]);
-    disclosure.activate(&Call::of("pdf")).unwrap();
-    let leaf = disclosure.activate(&Call::of("pdf-tables")).unwrap();
+    disclosure.activate(&SkillCall::of("pdf")).unwrap();
+    let leaf = disclosure.activate(&SkillCall::of("pdf-tables")).unwrap();
     assert!(leaf.text.contains("How to make tables.") && Arc::strong_count(&leaf.snapshot) > 0);
     assert_eq!(
         shown(&disclosure),

@@ -6,14 +6,13 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::tree::says_nothing;
+use crate::tree::is_stop_word;
 
 use super::name_words::NameWords;
-use super::{FEWEST, Forest, Kind, MOST, NodeId, group};
+use super::{FEWEST, Forest, ForestNodeKind, MOST, NodeId, group};
 use crate::catalog::cut::shorten;
 use crate::catalog::style::shown_name;
 
-/// The most characters of a name in the name of a range.
 const LONGEST_IN_RANGE: usize = 24;
 
 impl<'a> Forest<'a> {
@@ -58,7 +57,7 @@ impl<'a> Forest<'a> {
         let most = loose.len() - usize::from(is_everything);
         let words = self.words.get_or_insert_with(|| NameWords::of(&self.names));
         let shared = words.shared(&loose, FEWEST..=most);
-        let named = shared.into_iter().filter(|(word, _)| !says_nothing(word));
+        let named = shared.into_iter().filter(|(word, _)| !is_stop_word(word));
         let mut by_word: Vec<(&str, Vec<usize>)> = named.collect();
         by_word.sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.len(), a).cmp(&(of_a.len(), b)));
         let mut is_taken = vec![false; loose.len()];
@@ -109,13 +108,12 @@ impl<'a> Forest<'a> {
         groups
     }
 
-    /// Returns the first or last name in a node.
     fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> Cow<'_, str> {
         loop {
             let name = match &self.nodes[id].kind {
-                Kind::Skill(_) => self.names[id],
-                Kind::Group { path, part, .. } if part.is_empty() => path,
-                Kind::Group { .. } => match end(&self.nodes[id].children) {
+                ForestNodeKind::Skill(_) => self.names[id],
+                ForestNodeKind::Group { path, part, .. } if part.is_empty() => path,
+                ForestNodeKind::Group { .. } => match end(&self.nodes[id].children) {
                     Some(child) => {
                         id = *child;
                         continue;

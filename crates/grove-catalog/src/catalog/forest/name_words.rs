@@ -13,10 +13,8 @@ use super::NodeId;
 /// The most words of one name that are used, so that no name makes groups in groups without end.
 const MOST_WORDS: usize = 8;
 
-/// The words of names by the numbers of their nodes.
 #[derive(Debug)]
 pub(super) struct NameWords<'a> {
-    /// The word by its number.
     texts: Vec<Cow<'a, str>>,
     /// The numbers of all names' words, one name after another.
     numbers: Vec<u32>,
@@ -27,9 +25,8 @@ pub(super) struct NameWords<'a> {
 }
 
 impl<'a> NameWords<'a> {
-    /// The words of these names, in the order of nodes.
     pub(super) fn of(names: &[&'a str]) -> Self {
-        let mut known: HashMap<u64, u32, BuildHasherDefault<HashedBefore>> = HashMap::default();
+        let mut known: HashMap<u64, u32, BuildHasherDefault<IdentityHasher>> = HashMap::default();
         let mut all = Self {
             texts: Vec::new(),
             numbers: Vec::with_capacity(names.len() * 4),
@@ -96,11 +93,10 @@ impl<'a> NameWords<'a> {
     }
 }
 
-/// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
-struct HashedBefore(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for HashedBefore {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

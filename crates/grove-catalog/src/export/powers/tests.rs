@@ -2,16 +2,16 @@ use grove_spec::Diagnostic;
 use grove_spec::agent::formats::{self, restriction};
 use proptest::prelude::*;
 
-use super::super::{File, Job, Source, agent};
+use super::super::{ExportJob, ExportSource, HostFile, agent};
 use super::*;
 use crate::hosts::AgentRules;
 
 const HOSTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "pi"];
 
 /// A file of a format with these lines, exported for a host.
-fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) {
+fn exported(lines: &str, format: AgentFormat, host: &str) -> (HostFile, Vec<Diagnostic>) {
     let text = match format {
-        Format::Codex => {
+        AgentFormat::Codex => {
             format!("name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\n{lines}\n")
         }
         _ => format!("---\nname: a\ndescription: d\n{lines}\n---\nx\n"),
@@ -19,13 +19,13 @@ fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) 
     let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
     assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
     let rules = AgentRules::by_name(host).unwrap();
-    let job = Job {
+    let job = ExportJob {
         title: "The host",
         rules: &rules,
         inline: false,
         budget: usize::MAX,
     };
-    let source = Source {
+    let source = ExportSource {
         name: "a",
         address: Some("a@user:x"),
         agent: &parsed.agent,
@@ -46,7 +46,7 @@ fn warnings(findings: &[Diagnostic]) -> usize {
 }
 
 /// The lines of a file between its description and its text.
-fn lines(file: &File) -> String {
+fn lines(file: &HostFile) -> String {
     let text = &file.text;
     let from = text.find("description").unwrap();
     let rest = &text[from..];
@@ -71,67 +71,73 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
     let read_only = "tools:\n  - search\n  - read\n  - todo\n  - web";
     let pi = "tools: read, grep, find, ls";
     for (written, format, host, expected, n_warnings) in [
-        (claude, Format::Claude, "claude", claude, 0),
-        (claude, Format::Claude, "opencode", all_off, 0),
+        (claude, AgentFormat::Claude, "claude", claude, 0),
+        (claude, AgentFormat::Claude, "opencode", all_off, 0),
         // `sandbox_mode` is written, and Codex may use the caller's in its place.
-        (claude, Format::Claude, "codex", codex, 1),
-        (claude, Format::Claude, "gemini", gemini, 1),
-        (claude, Format::Claude, "copilot", copilot, 1),
-        (claude, Format::Claude, "pi", pi, 1),
-        (opencode, Format::Opencode, "opencode", opencode, 0),
-        (opencode, Format::Opencode, "claude", no_edits, 0),
+        (claude, AgentFormat::Claude, "codex", codex, 1),
+        (claude, AgentFormat::Claude, "gemini", gemini, 1),
+        (claude, AgentFormat::Claude, "copilot", copilot, 1),
+        (claude, AgentFormat::Claude, "pi", pi, 1),
+        (opencode, AgentFormat::Opencode, "opencode", opencode, 0),
+        (opencode, AgentFormat::Opencode, "claude", no_edits, 0),
         // There it cannot change anything with commands either.
-        (opencode, Format::Opencode, "codex", codex, 1),
-        (permission, Format::Opencode, "opencode", permission, 0),
-        (permission, Format::Opencode, "claude", no_changes, 0),
-        (permission, Format::Opencode, "codex", codex, 1),
-        (permission, Format::Opencode, "pi", pi, 1),
-        (codex, Format::Codex, "codex", codex, 0),
+        (opencode, AgentFormat::Opencode, "codex", codex, 1),
+        (permission, AgentFormat::Opencode, "opencode", permission, 0),
+        (permission, AgentFormat::Opencode, "claude", no_changes, 0),
+        (permission, AgentFormat::Opencode, "codex", codex, 1),
+        (permission, AgentFormat::Opencode, "pi", pi, 1),
+        (codex, AgentFormat::Codex, "codex", codex, 0),
         // A sandbox lets commands run that only read: without it there are none.
-        (codex, Format::Codex, "claude", nothing_changes, 1),
-        (codex, Format::Codex, "copilot", read_only, 2),
-        ("permissionMode: plan", Format::Claude, "codex", codex, 1),
-        ("permissionMode: plan", Format::Claude, "pi", pi, 2),
+        (codex, AgentFormat::Codex, "claude", nothing_changes, 1),
+        (codex, AgentFormat::Codex, "copilot", read_only, 2),
+        (
+            "permissionMode: plan",
+            AgentFormat::Claude,
+            "codex",
+            codex,
+            1,
+        ),
+        ("permissionMode: plan", AgentFormat::Claude, "pi", pi, 2),
         (
             "permission: {'*': deny, read: allow, grep: allow}",
-            Format::Opencode,
+            AgentFormat::Opencode,
             "claude",
             "tools: Read, Grep",
             0,
         ),
         (
             "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
-            Format::Claude,
+            AgentFormat::Claude,
             "pi",
             "tools: read",
             1,
         ),
         (
             "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
-            Format::Claude,
+            AgentFormat::Claude,
             "claude",
             "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
             0,
         ),
-        ("disallowedTools: Bash", Format::Claude, "codex", "", 1),
+        ("disallowedTools: Bash", AgentFormat::Claude, "codex", "", 1),
         // In the words of one host, in another one's file or in a file of no host.
         (
             "permission: {bash: deny}",
-            Format::Native,
+            AgentFormat::Native,
             "claude",
             "disallowedTools: Bash, PowerShell",
             0,
         ),
         (
             "allowed-tools: Read, Grep",
-            Format::Claude,
+            AgentFormat::Claude,
             "opencode",
             "tools:\n  \"*\": false\n  read: true\n  grep: true",
             0,
         ),
         (
             "tools: [read, bash]\nDeny_Tools: [bash]",
-            Format::Native,
+            AgentFormat::Native,
             "claude",
             "tools: Read",
             0,
@@ -139,7 +145,7 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
         // One switch is for both tools.
         (
             "disallowedTools: Write",
-            Format::Claude,
+            AgentFormat::Claude,
             "opencode",
             "tools:\n  write: false",
             1,
@@ -158,11 +164,11 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
 #[test]
 fn a_restriction_that_cannot_be_said_is_a_warning_with_its_line() {
     for (written, format) in [
-        ("hooks: {PreToolUse: [x]}", Format::Claude),
-        ("isolation: worktree", Format::Claude),
-        ("permission: {bash: ask}", Format::Opencode),
-        ("sandbox_mode = 'workspace-write'", Format::Codex),
-        ("sandbox: strict", Format::Native),
+        ("hooks: {PreToolUse: [x]}", AgentFormat::Claude),
+        ("isolation: worktree", AgentFormat::Claude),
+        ("permission: {bash: ask}", AgentFormat::Opencode),
+        ("sandbox_mode = 'workspace-write'", AgentFormat::Codex),
+        ("sandbox: strict", AgentFormat::Native),
     ] {
         for host in HOSTS {
             let (_, findings) = exported(written, format, host);
@@ -198,7 +204,7 @@ fn tools_of_an_editor_are_not_taken_for_servers() {
             "tools:\n  \"*\": false\n  grep: true\n  edit: true\n  bash: true\n  read: true\n  webfetch: true\n  todowrite: true",
         ),
     ] {
-        let (file, findings) = exported(tools, Format::Copilot, host);
+        let (file, findings) = exported(tools, AgentFormat::Copilot, host);
         assert_eq!(lines(&file), expected, "{host}");
         assert_eq!(warnings(&findings), 0, "{host}: {findings:?}");
     }
@@ -207,7 +213,7 @@ fn tools_of_an_editor_are_not_taken_for_servers() {
 #[test]
 fn an_agent_none_of_whose_tools_is_known_there_has_none_and_that_is_said() {
     for host in ["claude", "gemini", "opencode", "pi"] {
-        let (file, findings) = exported("tools: ['vscode/memory']", Format::Copilot, host);
+        let (file, findings) = exported("tools: ['vscode/memory']", AgentFormat::Copilot, host);
         let said = findings
             .iter()
             .filter(|it| it.message.contains("has no tools in"));
@@ -215,24 +221,29 @@ fn an_agent_none_of_whose_tools_is_known_there_has_none_and_that_is_said() {
         assert!(lines(&file).starts_with("tools:"), "{host}: {}", file.text);
     }
     // If Codex gets "changes nothing" although part of a restriction was not understood, there is a warning.
-    let (_, findings) = exported("tools: ['vscode/memory']", Format::Copilot, "codex");
+    let (_, findings) = exported("tools: ['vscode/memory']", AgentFormat::Copilot, "codex");
     assert!(
         findings[0].message.contains("`vscode/memory`"),
         "{findings:?}"
     );
-    let (file, findings) = exported("tools: Read, Bash(git log:*)", Format::Claude, "codex");
+    let (file, findings) = exported("tools: Read, Bash(git log:*)", AgentFormat::Claude, "codex");
     assert_eq!((lines(&file).as_str(), warnings(&findings)), ("", 1));
 }
 
 #[test]
 fn a_finding_has_the_line_of_the_key_in_the_words_of_its_file() {
     for (written, format, host, line) in [
-        ("color: red\ntools: LSP", Format::Claude, "pi", 5),
-        ("tools: Read\neffort: max", Format::Claude, "copilot", 5),
-        ("maxTurns: 3\nmaxTokens: 4", Format::Native, "codex", 5),
+        ("color: red\ntools: LSP", AgentFormat::Claude, "pi", 5),
+        (
+            "tools: Read\neffort: max",
+            AgentFormat::Claude,
+            "copilot",
+            5,
+        ),
+        ("maxTurns: 3\nmaxTokens: 4", AgentFormat::Native, "codex", 5),
         (
             "model_reasoning_effort = 'none'",
-            Format::Codex,
+            AgentFormat::Codex,
             "claude",
             4,
         ),
@@ -258,19 +269,19 @@ const TOOLS: [(&str, &str, &str); 6] = [
 ];
 
 /// Returns true if an agent in a file of a host has a tool, by Grove's name for it.
-fn has(file: &File, format: Format, tool: &str) -> bool {
+fn has(file: &HostFile, format: AgentFormat, tool: &str) -> bool {
     let parsed = formats::read(file.text.as_bytes(), format).remove(0).parsed;
     assert!(parsed.is_valid(), "{}: {:?}", file.text, parsed.diagnostics);
-    let vocabulary = Vocabulary::of(format);
+    let vocabulary = ToolNames::of(format);
     let is_among = |names: &[String]| {
         let mut names = names.iter();
         names.any(|name| vocabulary.own(name).names.iter().any(|own| own == tool))
     };
     let denied = parsed.agent.unknown.iter().any(|entry| {
         match restriction::of(entry, format).map(|it| it.denied) {
-            Some(Denied::Tools(names)) => is_among(&names),
-            Some(Denied::Others(names)) => !is_among(&names),
-            Some(Denied::Changes) => CHANGING.contains(&tool),
+            Some(DeniedTools::Tools(names)) => is_among(&names),
+            Some(DeniedTools::Others(names)) => !is_among(&names),
+            Some(DeniedTools::Changes) => CHANGING.contains(&tool),
             None => false,
         }
     });
@@ -294,10 +305,10 @@ proptest! {
             lines.concat()
         };
         let (format, lines) = match way {
-            0 => (Format::Claude, format!("disallowedTools: {}", names.join(" "))),
-            1 => (Format::Opencode, format!("tools:{}", each("false"))),
-            2 => (Format::Opencode, format!("permission:{}", each("deny"))),
-            _ => (Format::Opencode, format!("permission:{}", each("{'*': deny, 'x*': allow}"))),
+            0 => (AgentFormat::Claude, format!("disallowedTools: {}", names.join(" "))),
+            1 => (AgentFormat::Opencode, format!("tools:{}", each("false"))),
+            2 => (AgentFormat::Opencode, format!("permission:{}", each("deny"))),
+            _ => (AgentFormat::Opencode, format!("permission:{}", each("{'*': deny, 'x*': allow}"))),
         };
         let (file, findings) = exported(&lines, format, host);
         let to = AgentRules::by_name(host).unwrap().export.format;

@@ -1,5 +1,5 @@
 use grove_spec::Position;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::read;
 use proptest::prelude::*;
 
@@ -7,8 +7,8 @@ use super::*;
 
 const NOWHERE: Position = Position::new(1, 1);
 
-fn entry(name: &str, value: Node) -> Entry {
-    Entry {
+fn entry(name: &str, value: YamlNode) -> YamlEntry {
+    YamlEntry {
         key: grove_spec::yaml::key(name),
         position: NOWHERE,
         value,
@@ -16,18 +16,18 @@ fn entry(name: &str, value: Node) -> Entry {
 }
 
 /// A value without its position.
-fn placeless(node: &Node) -> Node {
+fn placeless(node: &YamlNode) -> YamlNode {
     let value = match &node.value {
-        Value::Text(scalar) => Value::Text(scalar.clone()),
-        Value::List(items) => Value::List(items.iter().map(placeless).collect()),
-        Value::Map(entries) => Value::Map(sorted(entries)),
+        YamlValue::Text(scalar) => YamlValue::Text(scalar.clone()),
+        YamlValue::List(items) => YamlValue::List(items.iter().map(placeless).collect()),
+        YamlValue::Map(entries) => YamlValue::Map(sorted(entries)),
     };
-    Node::new(value, NOWHERE)
+    YamlNode::new(value, NOWHERE)
 }
 
 /// Entries without their positions: in a file of tables the plain keys come first.
-fn sorted(entries: &[Entry]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = entries
+fn sorted(entries: &[YamlEntry]) -> Vec<YamlEntry> {
+    let mut entries: Vec<YamlEntry> = entries
         .iter()
         .map(|it| entry(&it.key, placeless(&it.value)))
         .collect();
@@ -41,9 +41,9 @@ fn tables_come_after_the_text_and_words_stay_words() {
         mixed = [{a = 1}, 2]\n\n[features]\nmulti_agent = false\nsince = 2026-01-02\n\n\
         [mcp_servers.docs]\nurl = \"https://x\"\n\n[mcp_servers.\"a b\"]\n\n\
         [[skills.config]]\npath = \"/x/SKILL.md\"\nenabled = false\n\n[[skills.config]]\npath = \"/y\"\n";
-    let parsed = read(text.as_bytes(), Format::Codex).remove(0).parsed;
+    let parsed = read(text.as_bytes(), AgentFormat::Codex).remove(0).parsed;
     assert!(parsed.is_valid(), "{:?}", parsed.diagnostics);
-    let mut entries = vec![entry("name", Node::text("lens", NOWHERE))];
+    let mut entries = vec![entry("name", YamlNode::text("lens", NOWHERE))];
     entries.extend(parsed.agent.unknown.clone());
     let made = role(&entries, Some("# a mark"), "Look.");
     let (top, tables) = text.split_once("mixed").unwrap();
@@ -55,7 +55,7 @@ fn tables_come_after_the_text_and_words_stay_words() {
     );
 }
 
-fn values() -> impl Strategy<Value = Node> {
+fn values() -> impl Strategy<Value = YamlNode> {
     let texts = prop::sample::select(vec![
         "",
         "x",
@@ -70,19 +70,19 @@ fn values() -> impl Strategy<Value = Node> {
     ]);
     let words = prop::sample::select(vec!["1", "-2.5", "true", "false", "2026-01-02", "0x1f"]);
     let leaf = prop_oneof![
-        texts.prop_map(|text| Node::text(text, NOWHERE)),
-        words.prop_map(|word| Node::plain(word, NOWHERE)),
+        texts.prop_map(|text| YamlNode::text(text, NOWHERE)),
+        words.prop_map(|word| YamlNode::plain(word, NOWHERE)),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4)
-                .prop_map(|items| Node::new(Value::List(items), NOWHERE)),
-            tables(inner).prop_map(|entries| Node::new(Value::Map(entries), NOWHERE)),
+                .prop_map(|items| YamlNode::new(YamlValue::List(items), NOWHERE)),
+            tables(inner).prop_map(|entries| YamlNode::new(YamlValue::Map(entries), NOWHERE)),
         ]
     })
 }
 
-fn tables(inner: impl Strategy<Value = Node>) -> impl Strategy<Value = Vec<Entry>> {
+fn tables(inner: impl Strategy<Value = YamlNode>) -> impl Strategy<Value = Vec<YamlEntry>> {
     let names = prop::sample::select(vec!["xa", "x-b", "x c", "x.d", "x\"e", "xü"]);
     prop::collection::btree_map(names, inner, 0..4).prop_map(|entries| {
         let entries = entries.into_iter();
@@ -97,7 +97,7 @@ proptest! {
         body in "[a-z\"\\\\\n]{1,20}",
     ) {
         let made = role(&entries, Some("# a mark"), &body);
-        let found = read(made.as_bytes(), Format::Codex).remove(0).parsed;
+        let found = read(made.as_bytes(), AgentFormat::Codex).remove(0).parsed;
         // A role without a text is not a role.
         let is_told = !body.trim().is_empty();
         prop_assert_eq!(found.is_valid(), is_told, "{}\n{:?}", made, found.diagnostics);

@@ -34,15 +34,15 @@ fn tools_have_the_names_of_the_host() {
         };
         n_rows += 1;
         let from = match from {
-            "native" => Format::Native,
-            "claude" => Format::Claude,
-            "gemini" => Format::Gemini,
-            "copilot" => Format::Copilot,
+            "native" => AgentFormat::Native,
+            "claude" => AgentFormat::Claude,
+            "gemini" => AgentFormat::Gemini,
+            "copilot" => AgentFormat::Copilot,
             other => panic!("{other}"),
         };
         let rules = AgentRules::by_name(host).unwrap().export;
-        let found = Vocabulary::of(from).translate(&list(tools), &rules, &BTreeSet::new());
-        let expected = Tools {
+        let found = ToolNames::of(from).translate(&list(tools), &rules, &BTreeSet::new());
+        let expected = HostTools {
             names: list(names),
             unmapped: list(unmapped),
         };

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::catalog::{
-    Budget, Catalog, EntryKind, Request, Style, Treatment, Unit, catalog, within_tokens,
+    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, CatalogStyle, Treatment,
+    catalog, within_tokens,
 };
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
 
 use super::ladder_laws::{loses_nothing, spends_its_budget};
@@ -79,7 +80,7 @@ pub(super) fn check_ladder(snapshot: &Snapshot, entries: usize, what: &str) -> V
     let usage = BTreeMap::new();
     let mut made: Vec<Catalog> = Vec::new();
     for size in BUDGETS {
-        let request = request(Budget::chars(size, entries), &usage, &[]);
+        let request = request(CatalogBudget::chars(size, entries), &usage, &[]);
         let next = catalog(snapshot, &request);
         let fault = check_laws(snapshot, &next, &request).err();
         let fault = fault.or_else(|| loses_nothing(made.last()?, &next).err());
@@ -94,35 +95,35 @@ pub(super) fn check_ladder(snapshot: &Snapshot, entries: usize, what: &str) -> V
 fn the_laws_hold_for_every_shape_and_size() {
     for shape in ["flat", "one-group", "grouped", "deep", "mixed"] {
         for count in [50, 134, 400, 1_500] {
-            let snapshot = snapshot(&[Source::User], &shaped(shape, count));
+            let snapshot = snapshot(&[RootSource::User], &shaped(shape, count));
             for entries in [40, 150] {
                 check_ladder(&snapshot, entries, &format!("{shape} {count} {entries}"));
             }
         }
-        let snapshot = snapshot(&[Source::User], &shaped(shape, 10_000));
+        let snapshot = snapshot(&[RootSource::User], &shaped(shape, 10_000));
         check_ladder(&snapshot, 150, &format!("{shape} 10,000"));
     }
 }
 
 #[test]
 fn a_folder_of_134_skills_is_134_entries_at_the_default_budget() {
-    let snapshot = snapshot(&[Source::User], &shaped("one-group", 134));
-    let made = plain(&snapshot, Budget::chars(30_000, 150));
+    let snapshot = snapshot(&[RootSource::User], &shaped("one-group", 134));
+    let made = plain(&snapshot, CatalogBudget::chars(30_000, 150));
     assert_eq!(made.entries.len(), 134);
-    let is_skill = |entry: &grove_catalog::catalog::Entry| {
-        entry.kind == EntryKind::Skill && entry.description.is_some()
+    let is_skill = |entry: &grove_catalog::catalog::CatalogEntry| {
+        entry.kind == CatalogEntryKind::Skill && entry.description.is_some()
     };
     assert!(made.entries.iter().all(is_skill));
 }
 
 #[test]
 fn tokens_keep_the_laws_too() {
-    let snapshot = snapshot(&[Source::User], &shaped("mixed", 200));
+    let snapshot = snapshot(&[RootSource::User], &shaped("mixed", 200));
     let usage = BTreeMap::new();
     let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).count();
     let (mut by_bytes, mut by_words): (Option<Catalog>, Option<Catalog>) = (None, None);
     for tokens in [600, 1_000, 1_001, 2_000, 3_500, 7_000, 30_000] {
-        let asked = request(Budget::tokens(tokens, 150), &usage, &[]);
+        let asked = request(CatalogBudget::tokens(tokens, 150), &usage, &[]);
         let made = catalog(&snapshot, &asked);
         assert!(made.tokens() <= tokens);
         let exact = within_tokens(&snapshot, &asked, tokens, words);
@@ -143,8 +144,8 @@ fn tokens_keep_the_laws_too() {
 
 #[test]
 fn fifty_two_skills_are_shown_in_full_at_the_default_budget() {
-    let snapshot = snapshot(&[Source::User], &described(52, 300));
-    let made = plain(&snapshot, Budget::chars(30_000, 150));
+    let snapshot = snapshot(&[RootSource::User], &described(52, 300));
+    let made = plain(&snapshot, CatalogBudget::chars(30_000, 150));
     assert_eq!(made.entries.len(), 52);
     assert!(made.report.is_whole() && made.index.is_empty());
     assert!(
@@ -155,7 +156,10 @@ fn fifty_two_skills_are_shown_in_full_at_the_default_budget() {
 
 #[test]
 fn nothing_is_said_when_there_is_nothing() {
-    let made = plain(&snapshot(&[Source::User], &[]), Budget::chars(30_000, 150));
+    let made = plain(
+        &snapshot(&[RootSource::User], &[]),
+        CatalogBudget::chars(30_000, 150),
+    );
     assert_eq!((made.text.as_str(), made.entries.len()), ("", 0));
 }
 
@@ -172,9 +176,9 @@ fn the_steps_come_in_their_order() {
     for (at, made) in skills.iter_mut().enumerate() {
         made.id = format!("{}/skill-{at:02}", if at < 10 { "one" } else { "two" });
     }
-    let snapshot = snapshot(&[Source::Package], &skills);
+    let snapshot = snapshot(&[RootSource::Package], &skills);
     let kinds = |size: usize| {
-        let made = plain(&snapshot, Budget::chars(size, 150));
+        let made = plain(&snapshot, CatalogBudget::chars(size, 150));
         let of = |kind| {
             made.entries
                 .iter()
@@ -182,9 +186,9 @@ fn the_steps_come_in_their_order() {
                 .count()
         };
         (
-            of(EntryKind::Rest),
-            of(EntryKind::Group),
-            of(EntryKind::Skill),
+            of(CatalogEntryKind::Rest),
+            of(CatalogEntryKind::Group),
+            of(CatalogEntryKind::Skill),
         )
     };
     let sizes: Vec<usize> = (600..9_000).step_by(50).collect();
@@ -196,14 +200,14 @@ fn the_steps_come_in_their_order() {
         "a single one left comes along"
     );
     assert_eq!(seen.last(), Some(&(0, 0, 20)));
-    let whole = plain(&snapshot, Budget::chars(30_000, 150));
-    let aliased = plain(&snapshot, Budget::chars(whole.chars() - 1, 150));
+    let whole = plain(&snapshot, CatalogBudget::chars(30_000, 150));
+    let aliased = plain(&snapshot, CatalogBudget::chars(whole.chars() - 1, 150));
     assert!(
         aliased.report.is_whole() && aliased.text.contains("Locations:"),
         "{}",
         aliased.text
     );
-    let shortened = plain(&snapshot, Budget::chars(aliased.chars() - 1, 150));
+    let shortened = plain(&snapshot, CatalogBudget::chars(aliased.chars() - 1, 150));
     assert_eq!(
         shortened.report.count(Treatment::Shortened),
         1,
@@ -214,12 +218,12 @@ fn the_steps_come_in_their_order() {
 
 #[test]
 fn a_closed_entry_names_what_it_holds() {
-    let snapshot = snapshot(&[Source::User], &shaped("grouped", 60));
-    let made = plain(&snapshot, Budget::chars(4_000, 150));
+    let snapshot = snapshot(&[RootSource::User], &shaped("grouped", 60));
+    let made = plain(&snapshot, CatalogBudget::chars(4_000, 150));
     let groups = made
         .entries
         .iter()
-        .filter(|entry| entry.kind == EntryKind::Group);
+        .filter(|entry| entry.kind == CatalogEntryKind::Group);
     let mut n_named = 0;
     for group in groups {
         let text = group.description.as_deref().unwrap();
@@ -240,12 +244,12 @@ fn small_folders_are_no_groups() {
         few.chain(others).collect()
     };
     let groups = |few: usize, others: usize| {
-        let snapshot = snapshot(&[Source::User], &library(few, others));
-        let made = plain(&snapshot, Budget::chars(30_000, 2));
+        let snapshot = snapshot(&[RootSource::User], &library(few, others));
+        let made = plain(&snapshot, CatalogBudget::chars(30_000, 2));
         let groups = made
             .entries
             .into_iter()
-            .filter(|entry| entry.kind == EntryKind::Group);
+            .filter(|entry| entry.kind == CatalogEntryKind::Group);
         groups.map(|entry| entry.name).collect::<Vec<_>>()
     };
     assert_eq!(groups(5, 8), ["few/", "many/"]);
@@ -262,12 +266,12 @@ fn a_wide_folder_is_divided_by_words_and_by_twelves() {
         .chain(others)
         .map(|name| Made::new(0, &name, "Does what its name says."))
         .collect();
-    let snapshot_of = |skills: &[Made]| snapshot(&[Source::User], skills);
-    let made = plain(&snapshot_of(&skills), Budget::chars(1_700, 150));
+    let snapshot_of = |skills: &[Made]| snapshot(&[RootSource::User], skills);
+    let made = plain(&snapshot_of(&skills), CatalogBudget::chars(1_700, 150));
     let groups = made
         .entries
         .iter()
-        .filter(|entry| entry.kind == EntryKind::Group);
+        .filter(|entry| entry.kind == CatalogEntryKind::Group);
     let names: Vec<&str> = groups.map(|entry| entry.name.as_str()).collect();
     assert_eq!(
         names,
@@ -277,7 +281,7 @@ fn a_wide_folder_is_divided_by_words_and_by_twelves() {
     let all: Vec<Made> = (0..30)
         .map(|at| Made::new(0, &format!("azure-{at:02}"), "Does what its name says."))
         .collect();
-    let made = plain(&snapshot_of(&all), Budget::chars(1_700, 150));
+    let made = plain(&snapshot_of(&all), CatalogBudget::chars(1_700, 150));
     assert!(
         made.entries.iter().all(|entry| !entry.name.contains('*')),
         "{}",
@@ -289,9 +293,9 @@ fn a_wide_folder_is_divided_by_words_and_by_twelves() {
 fn the_project_goes_before_the_user_and_nobody_is_out_of_reach() {
     let mut skills = described(120, 250);
     skills.extend((0..5).map(|at| Made::new(1, &format!("ours-{at}"), "What this project needs.")));
-    let snapshot = snapshot(&[Source::User, Source::Project], &skills);
+    let snapshot = snapshot(&[RootSource::User, RootSource::Project], &skills);
     for size in [8_000, 30_000] {
-        let made = plain(&snapshot, Budget::chars(size, 60));
+        let made = plain(&snapshot, CatalogBudget::chars(size, 60));
         let ours = made
             .entries
             .iter()
@@ -305,8 +309,8 @@ fn one_endless_description_does_not_starve_the_others() {
     let mut skills = described(20, 200);
     let endless = "more words than anybody reads, ".repeat(3_000);
     skills.push(Made::new(0, "greedy", &endless));
-    let snapshot = snapshot(&[Source::User], &skills);
-    let made = plain(&snapshot, Budget::chars(30_000, 150));
+    let snapshot = snapshot(&[RootSource::User], &skills);
+    let made = plain(&snapshot, CatalogBudget::chars(30_000, 150));
     assert_eq!(made.report.count(Treatment::Listed), 20);
     assert_eq!(made.report.count(Treatment::Shortened), 1);
     let greedy = made.entries.iter().find(|entry| entry.name == "greedy");
@@ -320,14 +324,14 @@ fn one_endless_description_does_not_starve_the_others() {
 /// Pinned skills are whole before any other has more than eighty characters, whatever holds them.
 #[test]
 fn pinned_and_used_skills_come_first() {
-    let snapshot = snapshot(&[Source::User], &shaped("grouped", 140));
+    let snapshot = snapshot(&[RootSource::User], &shaped("grouped", 140));
     let (used, pinned) = (snapshot.skills[77].clone(), snapshot.skills[130].clone());
     let usage: BTreeMap<String, u32> = [(snapshot.address(&used), 9)].into();
     let pins = [pinned.name().to_owned()];
     for size in [1_500, 2_000, 3_000, 8_000, 16_000, 30_000] {
-        let request = Request {
+        let request = CatalogRequest {
             pinned: &pins,
-            ..request(Budget::chars(size, 60), &usage, &[])
+            ..request(CatalogBudget::chars(size, 60), &usage, &[])
         };
         let made = catalog(&snapshot, &request);
         check_laws(&snapshot, &made, &request).unwrap();
@@ -337,7 +341,7 @@ fn pinned_and_used_skills_come_first() {
         let skills = made
             .entries
             .iter()
-            .filter(|entry| entry.kind == EntryKind::Skill);
+            .filter(|entry| entry.kind == CatalogEntryKind::Skill);
         let others = skills
             .skip(1)
             .filter_map(|entry| entry.description.as_deref());
@@ -350,11 +354,11 @@ fn pinned_and_used_skills_come_first() {
 /// What is beyond the limits on entries is named behind its group however much room there is.
 #[test]
 fn what_is_capped_stays_behind_its_group() {
-    let mut snapshot = snapshot(&[Source::User], &shaped("one-group", 30));
+    let mut snapshot = snapshot(&[RootSource::User], &shaped("one-group", 30));
     for at in [3, 4, 5, 20] {
-        snapshot.skills[at].state = State::Capped;
+        snapshot.skills[at].state = EntryState::Capped;
     }
-    let made = plain(&snapshot, Budget::chars(100_000, 1_000));
+    let made = plain(&snapshot, CatalogBudget::chars(100_000, 1_000));
     assert_eq!(made.report.count(Treatment::Named), 4, "{}", made.text);
     assert_eq!(made.report.count(Treatment::Listed), 26);
     for at in [3, 4, 5, 20] {
@@ -370,17 +374,22 @@ fn every_style_and_unit_keeps_the_budget_and_spends_it() {
         "odd",
         "a \"quoted\" *bold* [link](x) \\ and <b>",
     ));
-    let snapshot = snapshot(&[Source::User], &skills);
+    let snapshot = snapshot(&[RootSource::User], &skills);
     let usage = BTreeMap::new();
-    for style in [Style::Xml, Style::Markdown, Style::Json, Style::Names] {
-        for unit in [Unit::Chars, Unit::Bytes] {
+    for style in [
+        CatalogStyle::Xml,
+        CatalogStyle::Markdown,
+        CatalogStyle::Json,
+        CatalogStyle::Names,
+    ] {
+        for unit in [BudgetUnit::Chars, BudgetUnit::Bytes] {
             for size in [12_000, 40_000] {
-                let budget = Budget {
+                let budget = CatalogBudget {
                     size,
                     unit,
                     entries: 150,
                 };
-                let request = Request {
+                let request = CatalogRequest {
                     style,
                     ..request(budget, &usage, &[])
                 };
@@ -400,9 +409,9 @@ fn every_style_and_unit_keeps_the_budget_and_spends_it() {
 fn the_short_form_has_names_that_lead_somewhere_and_no_locations() {
     let usage = BTreeMap::new();
     let short = |snapshot: &Snapshot, size: usize| {
-        let request = Request {
-            style: Style::Names,
-            ..request(Budget::chars(size, 150), &usage, &[])
+        let request = CatalogRequest {
+            style: CatalogStyle::Names,
+            ..request(CatalogBudget::chars(size, 150), &usage, &[])
         };
         catalog(snapshot, &request)
     };
@@ -411,7 +420,7 @@ fn the_short_form_has_names_that_lead_somewhere_and_no_locations() {
         Made::new(0, "b/twin", "The other"),
         Made::new(0, "solo", "Does <things> alone"),
     ];
-    let few = snapshot(&[Source::User], &few);
+    let few = snapshot(&[RootSource::User], &few);
     let made = short(&few, 2_000);
     let entries: Vec<&str> = made
         .text
@@ -433,7 +442,7 @@ fn the_short_form_has_names_that_lead_somewhere_and_no_locations() {
             .iter()
             .all(|entry| entry.location.ends_with("/SKILL.md"))
     );
-    let many = snapshot(&[Source::User], &shaped("grouped", 200));
+    let many = snapshot(&[RootSource::User], &shaped("grouped", 200));
     for size in [2_000, 9_000, 30_000] {
         let made = short(&many, size);
         assert!(

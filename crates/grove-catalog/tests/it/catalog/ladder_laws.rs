@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{Catalog, EntryKind, Treatment};
+use grove_catalog::catalog::{Catalog, CatalogEntryKind, Treatment};
 
 /// Whether a catalog with more room has everything that the one with less has: no name is lost, no description is
 /// shorter, and if the two differ, the larger one did not fit into the smaller budget.
@@ -11,7 +11,7 @@ pub(super) fn loses_nothing(less: &Catalog, more: &Catalog) -> Result<(), String
         let lines = catalog.report.lines.iter();
         let lines = lines.map(|line| {
             let entry = line.entry.map(|at| &catalog.entries[at]);
-            let shown = entry.filter(|entry| entry.kind == EntryKind::Skill);
+            let shown = entry.filter(|entry| entry.kind == CatalogEntryKind::Skill);
             let shown = shown.and_then(|entry| entry.description.as_deref());
             let kept = shown.map_or(0, |text| text.trim_end_matches('…').chars().count());
             let worth = match line.treatment {

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Request, Treatment, Unit, catalog};
-use grove_catalog::root::Source;
+use grove_catalog::catalog::{
+    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, Treatment, catalog,
+};
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::tree::Tree;
+use grove_catalog::tree::SkillTree;
 use grove_testkit::catalog_reader::{reach, read_catalog};
 use proptest::prelude::*;
 
@@ -18,7 +20,7 @@ use super::{INDEX, Made, locations, request, shown, snapshot};
 pub(super) fn check_laws(
     snapshot: &Snapshot,
     made: &Catalog,
-    request: &Request<'_>,
+    request: &CatalogRequest<'_>,
 ) -> Result<(), String> {
     let budget = request.budget;
     let size = budget.unit.of(&made.text);
@@ -94,7 +96,7 @@ pub(super) fn check_laws(
         let shown = entry
             .and_then(|entry| entry.description.as_deref())
             .unwrap_or_default();
-        let is_leaf = entry.is_some_and(|entry| entry.kind == EntryKind::Skill);
+        let is_leaf = entry.is_some_and(|entry| entry.kind == CatalogEntryKind::Skill);
         // Control characters are never shown; they are not what is judged here.
         let plain = !whole.iter().any(|word| word.contains(char::is_control));
         if line.treatment == Treatment::Listed && is_leaf && plain && shown != whole.join(" ") {
@@ -166,8 +168,8 @@ fn description() -> impl Strategy<Value = String> {
     })
 }
 
-fn library() -> impl Strategy<Value = (Vec<Source>, Vec<Made>)> {
-    let sources = prop::collection::vec(prop::sample::select(Source::ALL.to_vec()), 1..4);
+fn library() -> impl Strategy<Value = (Vec<RootSource>, Vec<Made>)> {
+    let sources = prop::collection::vec(prop::sample::select(RootSource::ALL.to_vec()), 1..4);
     let id = "((a|bb|c-c|d)/){0,3}[a-z&]{1,12}";
     sources.prop_flat_map(move |sources| {
         let n_roots = sources.len();
@@ -181,7 +183,7 @@ fn library() -> impl Strategy<Value = (Vec<Source>, Vec<Made>)> {
 #[derive(Debug, Clone)]
 struct Scene {
     snapshot: Arc<Snapshot>,
-    budget: Budget,
+    budget: CatalogBudget,
     usage: BTreeMap<String, u32>,
     expanded: Vec<String>,
     pinned: Vec<String>,
@@ -192,7 +194,7 @@ struct Scene {
 
 impl Scene {
     fn check(&self) -> Result<(), String> {
-        let request = Request {
+        let request = CatalogRequest {
             pinned: &self.pinned,
             index_dir: &self.index_dir,
             ..request(self.budget, &self.usage, &self.expanded)
@@ -200,8 +202,8 @@ impl Scene {
         let made = catalog(&self.snapshot, &request);
         check_laws(&self.snapshot, &made, &request)
             .map_err(|error| format!("{error}\n{}", made.text))?;
-        let more = Request {
-            budget: Budget {
+        let more = CatalogRequest {
+            budget: CatalogBudget {
                 size: self.budget.size + self.more,
                 ..self.budget
             },
@@ -264,18 +266,22 @@ fn scene() -> impl Strategy<Value = Scene> {
             let same_root = |(child, parent): &(usize, usize)| {
                 *child < n && *parent < n && roots[*child] == roots[*parent]
             };
-            snapshot.tree = Tree::of(pairs.into_iter().filter(same_root));
+            snapshot.tree = SkillTree::of(pairs.into_iter().filter(same_root));
             for at in hidden {
                 if let Some(skill) = snapshot.skills.get_mut(at) {
-                    skill.state = grove_catalog::State::Disabled;
+                    skill.state = grove_catalog::EntryState::Disabled;
                 }
             }
             let address = |at: usize| snapshot.skills.get(at).map(|skill| snapshot.address(skill));
             let mut expanded: Vec<String> = opened.into_iter().filter_map(address).collect();
             expanded.push(format!("a/@{}", snapshot.roots[0].label));
-            let unit = if bytes { Unit::Bytes } else { Unit::Chars };
+            let unit = if bytes {
+                BudgetUnit::Bytes
+            } else {
+                BudgetUnit::Chars
+            };
             Scene {
-                budget: Budget {
+                budget: CatalogBudget {
                     size,
                     unit,
                     entries,

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use grove_catalog::catalog::{Budget, EntryKind, Treatment};
-use grove_catalog::host_listing::{How, Options, render};
-use grove_catalog::hosts::{self, Measure};
-use grove_catalog::resolve::Rules;
-use grove_catalog::root::Source;
+use grove_catalog::catalog::{CatalogBudget, CatalogEntryKind, Treatment};
+use grove_catalog::host_listing::{ListedForm, ListingOptions, render};
+use grove_catalog::hosts::{self, ListMeasure};
+use grove_catalog::resolve::SkillRules;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::config::Settings;
 use grove_testkit::needs;
@@ -17,11 +17,11 @@ use crate::library::{candidate, look_by, root};
 
 /// Every collection with its name, each as the one root of a user.
 fn collections() -> Vec<(String, Snapshot)> {
-    collections_by(&Rules::GROVE)
+    collections_by(&SkillRules::GROVE)
 }
 
 /// The same by other rules.
-fn collections_by(rules: &Rules) -> Vec<(String, Snapshot)> {
+fn collections_by(rules: &SkillRules) -> Vec<(String, Snapshot)> {
     let corpus = real_corpus().unwrap();
     let files = files_below(&corpus).unwrap();
     let owner = |file: &Path| {
@@ -47,7 +47,7 @@ fn collections_by(rules: &Rules) -> Vec<(String, Snapshot)> {
         });
         let mut settings = Settings::default();
         settings.lift_caps();
-        let root = root(Source::User, "user:skills", "/home/me/.agents/skills");
+        let root = root(RootSource::User, "user:skills", "/home/me/.agents/skills");
         let snapshot = look_by(rules.clone(), vec![root], candidates, &settings, Vec::new());
         (name.to_string_lossy().into_owned(), snapshot)
     };
@@ -71,11 +71,11 @@ fn all_134_skills_of_a_real_folder_are_described_at_the_default_budget() {
     needs![RealCollections];
     let all = collections();
     let (_, snapshot) = all.iter().find(|(name, _)| name == "K-Dense-AI").unwrap();
-    let made = super::plain(snapshot, Budget::chars(30_000, 150));
+    let made = super::plain(snapshot, CatalogBudget::chars(30_000, 150));
     assert_eq!(made.report.lines.len(), 134);
     let described = made.entries.iter().filter(|entry| {
         let text = entry.description.as_deref().unwrap_or_default();
-        entry.kind == EntryKind::Skill && text.chars().count() >= 40
+        entry.kind == CatalogEntryKind::Skill && text.chars().count() >= 40
     });
     assert_eq!(described.count(), 134, "{}", made.text);
     assert_eq!(made.report.count(Treatment::Named), 0);
@@ -89,12 +89,12 @@ fn no_host_is_ahead_in_both_names_and_descriptions() {
     let mut n_compared = 0;
     for host in hosts::names() {
         let host = hosts::by_name(host).unwrap();
-        let options = Options {
+        let options = ListingOptions {
             home: Some("/home/me".into()),
             working: "/home/me".into(),
-            ..Options::default()
+            ..ListingOptions::default()
         };
-        for (name, theirs) in collections_by(&Rules::of(&host)) {
+        for (name, theirs) in collections_by(&SkillRules::of(&host)) {
             let listing = render(&theirs, &host, &options);
             let Some(limit) = listing.budget.limit else {
                 continue;
@@ -107,19 +107,21 @@ fn no_host_is_ahead_in_both_names_and_descriptions() {
             let shown = listing.shown.iter();
             let shown = shown.filter(|one| told.contains(&theirs.skills[one.skill].id()));
             let their_text: usize = shown.clone().map(|one| one.description).sum();
-            let their_names = shown.filter(|one| one.how != How::LeftOut).count();
+            let their_names = shown.filter(|one| one.how != ListedForm::LeftOut).count();
             let budget = match listing.budget.measure {
-                Measure::Units | Measure::Columns => Budget::chars(limit, usize::MAX),
-                Measure::Tokens => Budget::tokens(limit, usize::MAX),
+                ListMeasure::Units | ListMeasure::Columns => {
+                    CatalogBudget::chars(limit, usize::MAX)
+                }
+                ListMeasure::Tokens => CatalogBudget::tokens(limit, usize::MAX),
             };
             let made = super::plain(ours, budget);
             let is_seen =
-                |line: &&grove_catalog::catalog::Line| line.treatment != Treatment::Counted;
+                |line: &&grove_catalog::catalog::SkillReport| line.treatment != Treatment::Counted;
             let our_names = made.report.lines.iter().filter(is_seen).count();
             let skills = made
                 .entries
                 .iter()
-                .filter(|entry| entry.kind == EntryKind::Skill);
+                .filter(|entry| entry.kind == CatalogEntryKind::Skill);
             let shown = skills.filter_map(|entry| entry.description.as_deref());
             let our_text: usize = shown.map(|text| text.chars().count()).sum();
             println!(

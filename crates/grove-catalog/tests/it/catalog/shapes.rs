@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_catalog::catalog::{
-    Budget, CatalogNow, KnownSkills, Request, Style, Treatment, catalog, update,
+    CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, Treatment, catalog,
+    update,
 };
-use grove_catalog::root::Source;
-use grove_catalog::tree::Tree;
+use grove_catalog::root::RootSource;
+use grove_catalog::tree::SkillTree;
 
 use super::laws::check_laws;
 use super::{Made, described, plain, request, snapshot};
@@ -34,7 +35,7 @@ fn a_branch_stands_for_its_children_until_it_is_opened() {
             ));
         }
     }
-    let mut snapshot = snapshot(&[Source::User], &skills);
+    let mut snapshot = snapshot(&[RootSource::User], &skills);
     let at = |id: &str| {
         snapshot
             .skills
@@ -51,8 +52,8 @@ fn a_branch_stands_for_its_children_until_it_is_opened() {
                 .map(|leaf| (at(&format!("{id}/skills/{middle}-{leaf}")), at(&id))),
         );
     }
-    snapshot.tree = Tree::of(pairs);
-    let budget = Budget::chars(30_000, 150);
+    snapshot.tree = SkillTree::of(pairs);
+    let budget = CatalogBudget::chars(30_000, 150);
     let names = |expanded: &[&str]| {
         let expanded: Vec<String> = expanded
             .iter()
@@ -88,13 +89,17 @@ fn a_parent_that_is_not_shown_hides_nobody() {
         Made::new(0, "top/mid", "Is between the others."),
         Made::new(0, "top/mid/low", "Is the lowest of them."),
     ];
-    let mut snapshot = snapshot(&[Source::User], &skills);
-    snapshot.tree = Tree::of([(1, 0), (2, 1)]);
-    snapshot.skills[1].state = grove_catalog::State::Disabled;
+    let mut snapshot = snapshot(&[RootSource::User], &skills);
+    snapshot.tree = SkillTree::of([(1, 0), (2, 1)]);
+    snapshot.skills[1].state = grove_catalog::EntryState::Disabled;
     let expanded = ["top@user:skills".to_owned()];
     let made = catalog(
         &snapshot,
-        &request(Budget::chars(30_000, 150), &BTreeMap::new(), &expanded),
+        &request(
+            CatalogBudget::chars(30_000, 150),
+            &BTreeMap::new(),
+            &expanded,
+        ),
     );
     assert_eq!(
         made.entries
@@ -103,8 +108,8 @@ fn a_parent_that_is_not_shown_hides_nobody() {
             .collect::<Vec<_>>(),
         ["low"]
     );
-    snapshot.skills[0].state = grove_catalog::State::Disabled;
-    let made = plain(&snapshot, Budget::chars(30_000, 150));
+    snapshot.skills[0].state = grove_catalog::EntryState::Disabled;
+    let made = plain(&snapshot, CatalogBudget::chars(30_000, 150));
     assert_eq!(
         made.entries
             .iter()
@@ -116,12 +121,12 @@ fn a_parent_that_is_not_shown_hides_nobody() {
 
 #[test]
 fn what_the_reader_has_is_not_told_again() {
-    let snapshot = snapshot(&[Source::User], &described(3, 50));
+    let snapshot = snapshot(&[RootSource::User], &described(3, 50));
     let exclude = ["skill-00001@user:skills".to_owned()];
     let usage = BTreeMap::new();
-    let request = Request {
+    let request = CatalogRequest {
         exclude: &exclude,
-        ..request(Budget::chars(30_000, 150), &usage, &[])
+        ..request(CatalogBudget::chars(30_000, 150), &usage, &[])
     };
     let names: Vec<String> = catalog(&snapshot, &request)
         .entries
@@ -132,8 +137,8 @@ fn what_the_reader_has_is_not_told_again() {
 }
 
 /// The update from one library to another, both within a budget.
-fn updated(before: &[Made], now: &[Made], budget: Budget, style: Style) -> String {
-    let [before, now] = [before, now].map(|made| snapshot(&[Source::User], made));
+fn updated(before: &[Made], now: &[Made], budget: CatalogBudget, style: CatalogStyle) -> String {
+    let [before, now] = [before, now].map(|made| snapshot(&[RootSource::User], made));
     let catalog = plain(&now, budget);
     let [old, new] = [&before, &now].map(|it| KnownSkills::of(it, None, &[]));
     assert_eq!(KnownSkills::parse(&old.to_text()), Some(old.clone()));
@@ -152,12 +157,12 @@ fn an_update_tells_only_what_changed() {
     let mut skills = described(30, 100);
     skills[3].description = "Something else altogether.".to_owned();
     skills.remove(9);
-    let budget = Budget::chars(30_000, 150);
-    let fragment = updated(&before, &skills, budget, Style::Xml);
+    let budget = CatalogBudget::chars(30_000, 150);
+    let fragment = updated(&before, &skills, budget, CatalogStyle::Xml);
     assert_eq!(fragment.matches("skill-00003<").count(), 1, "{fragment}");
     assert_eq!(fragment.matches("skill-00009<").count(), 1);
     assert_eq!(fragment.matches("<skill>").count(), 2);
-    assert_eq!(updated(&before, &before, budget, Style::Xml), "");
+    assert_eq!(updated(&before, &before, budget, CatalogStyle::Xml), "");
 }
 
 /// One more skill shortens the descriptions of others, closes groups and takes entries away; none of that is news.
@@ -167,14 +172,14 @@ fn an_update_after_one_new_skill_names_that_skill_alone() {
         let before = described(count, length);
         let mut now = described(count, length);
         now.push(Made::new(0, "zz-new", "Is new here."));
-        let budget = Budget::chars(size, 150);
-        let fragment = updated(&before, &now, budget, Style::Xml);
+        let budget = CatalogBudget::chars(size, 150);
+        let fragment = updated(&before, &now, budget, CatalogStyle::Xml);
         assert_eq!(fragment.matches("<skill>").count(), 1, "{fragment}");
         assert!(
             fragment.contains("<added>\n<skill><name>zz-new<"),
             "{fragment}"
         );
-        let fragment = updated(&now, &before, budget, Style::Markdown);
+        let fragment = updated(&now, &before, budget, CatalogStyle::Markdown);
         assert_eq!(fragment.matches("- **").count(), 1, "{fragment}");
         assert!(fragment.contains("<removed>\n- **zz-new**"), "{fragment}");
     }
@@ -188,10 +193,10 @@ fn the_index_of_a_wide_branch_is_divided() {
         let id = format!("top/child-{at}");
         Made::new(0, &id, "Is below it, as one of many.")
     }));
-    let mut snapshot = snapshot(&[Source::User], &skills);
-    snapshot.tree = Tree::of((1..41).map(|at| (at, 0)));
+    let mut snapshot = snapshot(&[RootSource::User], &skills);
+    snapshot.tree = SkillTree::of((1..41).map(|at| (at, 0)));
     let usage = BTreeMap::new();
-    let request = request(Budget::chars(30_000, 150), &usage, &[]);
+    let request = request(CatalogBudget::chars(30_000, 150), &usage, &[]);
     let made = catalog(&snapshot, &request);
     check_laws(&snapshot, &made, &request).unwrap();
     assert_eq!(made.report.count(Treatment::Inside), 40);
@@ -205,9 +210,9 @@ fn the_index_of_a_wide_branch_is_divided() {
 #[test]
 fn a_folder_cannot_redefine_an_alias() {
     let skills = described(60, 100);
-    let mut snapshot = snapshot(&[Source::Package], &skills);
+    let mut snapshot = snapshot(&[RootSource::Package], &skills);
     snapshot.roots[0].path = PathBuf::from("/srv/a folder; r2 = ~/evil/skills");
-    let made = plain(&snapshot, Budget::chars(6_000, 150));
+    let made = plain(&snapshot, CatalogBudget::chars(6_000, 150));
     let legend = made
         .text
         .lines()

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use grove_catalog::Digest;
 use grove_catalog::disclosure::boundary;
 use grove_catalog::prompt::{
-    Base, BaseUse, BlockKind, Instructions, Own, Prompt, assemble, choose,
+    BasePrompt, BasePromptUse, InstructionFile, Prompt, PromptAgent, PromptPartKind, assemble,
+    choose,
 };
 use proptest::prelude::*;
 
-use super::{Format, MAX_PRELOAD, agent_of, hostile_body, usual};
+use super::{AgentFormat, MAX_PRELOAD, agent_of, hostile_body, usual};
 
-fn told_after(lines: &str, base: Option<&str>, files: &[Instructions]) -> Prompt {
+fn told_after(lines: &str, base: Option<&str>, files: &[InstructionFile]) -> Prompt {
     let agent = agent_of(lines);
-    let own = Own {
+    let own = PromptAgent {
         name: "me",
         agent: &agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body: "Me.",
@@ -30,7 +31,7 @@ fn told_after(lines: &str, base: Option<&str>, files: &[Instructions]) -> Prompt
     if agent.inherit_skills {
         made.add_catalog("CATALOG\n");
     }
-    let base = base.map(|text| Base {
+    let base = base.map(|text| BasePrompt {
         source: None,
         digest: Digest::of(text.as_bytes()),
         text: text.to_owned(),
@@ -39,8 +40,8 @@ fn told_after(lines: &str, base: Option<&str>, files: &[Instructions]) -> Prompt
     made
 }
 
-fn instructions(file: &str, text: &str) -> Instructions {
-    Instructions {
+fn instructions(file: &str, text: &str) -> InstructionFile {
+    InstructionFile {
         file: PathBuf::from(file),
         digest: Digest::of(text.as_bytes()),
         text: text.to_owned(),
@@ -64,29 +65,29 @@ fn marked(file: &str, body: &str) -> String {
 fn the_base_stands_first_or_not_at_all_and_that_is_said() {
     let append = "systemPromptMode: append";
     for (lines, base, text, used, said) in [
-        ("", None, "Me.\n", BaseUse::Absent, vec![]),
+        ("", None, "Me.\n", BasePromptUse::Absent, vec![]),
         (
             "",
             Some("Lead."),
             "Me.\n",
-            BaseUse::Replaced,
+            BasePromptUse::Replaced,
             vec!["prompt-base"],
         ),
         (
             append,
             None,
             "Me.\n",
-            BaseUse::Absent,
+            BasePromptUse::Absent,
             vec!["prompt-partial"],
         ),
         (
             append,
             Some("Lead.\r\n\n"),
             "Lead.\n\nMe.\n",
-            BaseUse::First,
+            BasePromptUse::First,
             vec![],
         ),
-        (append, Some(" \n"), "Me.\n", BaseUse::First, vec![]),
+        (append, Some(" \n"), "Me.\n", BasePromptUse::First, vec![]),
     ] {
         let made = told_after(lines, base, &[]);
         assert_eq!(made.text, text, "{lines} {base:?}");
@@ -113,7 +114,7 @@ fn instructions_stand_between_the_agents_text_and_the_catalog_nearest_first() {
         .iter()
         .map(|block| (block.kind, block.digest))
         .collect();
-    assert_eq!(sources[1], (BlockKind::Instructions, files[0].digest));
+    assert_eq!(sources[1], (PromptPartKind::Instructions, files[0].digest));
     assert_eq!(
         told_after("", None, &files).text,
         "Me.\n",
@@ -178,7 +179,7 @@ proptest! {
     fn instructions_stay_inside_their_marks(text in hostile_body()) {
         let file = instructions("/p/AGENTS.md", &text);
         let made = told_after("inheritProjectContext: true", None, &[file]);
-        for block in made.blocks.iter().filter(|block| block.kind == BlockKind::Instructions) {
+        for block in made.blocks.iter().filter(|block| block.kind == PromptPartKind::Instructions) {
             let first = block.text.lines().next().unwrap_or_default();
             let mark = first.rsplit('"').nth(1).unwrap_or_default();
             let end = format!("</project_instructions boundary=\"{mark}\">");

@@ -1,6 +1,6 @@
 //! A conversation in the form in which it is sent: in full, in short where it is too long, and for a fork.
 
-use grove_model::{Block, Message, Role};
+use grove_model::{Message, MessageBlock, Role};
 use grove_plan::Cause;
 
 use super::{Conversation, TurnSoFar};
@@ -60,7 +60,7 @@ impl Conversation {
             "[{limit}] Call no more tools. Answer now with the result as far as you have it."
         );
         match messages.last_mut() {
-            Some(last) if last.role == Role::User => last.content.push(Block::text(text)),
+            Some(last) if last.role == Role::User => last.content.push(MessageBlock::text(text)),
             _ => messages.push(Message::user(text)),
         }
         messages
@@ -95,12 +95,12 @@ impl Conversation {
         let mut open: Vec<(String, bool)> = Vec::new();
         for message in &mut messages {
             message.content.retain(|block| match block {
-                Block::ToolUse { id, name, .. } => {
+                MessageBlock::ToolUse { id, name, .. } => {
                     let is_kept = !parents_only.contains(&name.as_str());
                     open.push((id.clone(), is_kept));
                     is_kept
                 }
-                Block::ToolResult { id, .. } => {
+                MessageBlock::ToolResult { id, .. } => {
                     let call = open.iter().position(|(called, _)| called == id);
                     call.is_none_or(|at| open.remove(at).1)
                 }
@@ -115,9 +115,9 @@ impl Conversation {
     fn first(&self, cut: usize) -> Message {
         let mut first = Message::user(self.told.message.clone());
         let also = self.at_first.iter().cloned();
-        first.content.extend(also.map(Block::text));
+        first.content.extend(also.map(MessageBlock::text));
         let before = self.turns.get(..cut).filter(|turns| !turns.is_empty());
-        let before = before.map(|turns| Block::text(self.window.told_of(turns)));
+        let before = before.map(|turns| MessageBlock::text(self.window.told_of(turns)));
         first.content.extend(before);
         first
     }

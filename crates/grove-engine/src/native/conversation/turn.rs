@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use grove_model::Block;
+use grove_model::MessageBlock;
 use grove_plan::CallId;
 
 use crate::native::{GivenCall, calls_of};
@@ -14,7 +14,7 @@ use crate::native::{GivenCall, calls_of};
 pub(in crate::native) struct TurnSoFar {
     /// The number of the turn in its try, counted from one.
     number: usize,
-    pub(in crate::native) blocks: Vec<Block>,
+    pub(in crate::native) blocks: Vec<MessageBlock>,
     pub(super) goes_on: bool,
     /// The state of each call, in their order.
     calls: Vec<CallSoFar>,
@@ -55,7 +55,7 @@ impl CallSoFar {
 }
 
 impl TurnSoFar {
-    pub(super) fn new(number: usize, blocks: Vec<Block>, goes_on: bool) -> Self {
+    pub(super) fn new(number: usize, blocks: Vec<MessageBlock>, goes_on: bool) -> Self {
         let calls = vec![CallSoFar::default(); calls_of(&blocks).count()];
         Self {
             number,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn turn(names: &[&str]) -> TurnSoFar {
-        let blocks = names.iter().map(|id| Block::ToolUse {
+        let blocks = names.iter().map(|id| MessageBlock::ToolUse {
             id: (*id).to_owned(),
             name: "read".to_owned(),
             input: json!({}),

@@ -2,10 +2,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Request, View, trusting};
+use grove_skills::{DiscoveryRequest, DiscoveryView, trusting};
 
 use super::world::{World, reasons, skill, until};
 
@@ -49,21 +49,21 @@ fn nine_places() -> World {
     world
 }
 
-fn start(world: &World, view: View) -> LiveLibrary {
-    let request = Request {
+fn start(world: &World, view: DiscoveryView) -> LiveLibrary {
+    let request = DiscoveryRequest {
         view,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let live = LiveLibrary::start(world.environment(), request);
     // Its thread watches before it answers.
-    live.look();
+    live.discover();
     live
 }
 
 /// Where the `x` in use is, below the world.
 fn used(world: &World, snapshot: &Snapshot) -> Option<PathBuf> {
     let mut skills = snapshot.skills.iter();
-    let x = skills.find(|skill| skill.name() == "x" && skill.state == State::Ok)?;
+    let x = skills.find(|skill| skill.name() == "x" && skill.state == EntryState::Ok)?;
     let root = &snapshot.root_of(x)?.path;
     Some(root.strip_prefix(world.path("")).unwrap().to_path_buf())
 }
@@ -71,7 +71,7 @@ fn used(world: &World, snapshot: &Snapshot) -> Option<PathBuf> {
 #[test]
 fn whoever_is_told_hears_of_the_next_of_nine_places_soon() {
     let world = nine_places();
-    let live = start(&world, View::Own);
+    let live = start(&world, DiscoveryView::Own);
     let mut told = live.subscribe();
     assert_eq!(used(&world, &live.latest()), Some(PLACES[0].into()));
     for (at, place) in PLACES.iter().enumerate() {
@@ -86,7 +86,7 @@ fn whoever_is_told_hears_of_the_next_of_nine_places_soon() {
 #[test]
 fn whoever_asks_gets_the_next_of_nine_places_at_once() {
     let world = nine_places();
-    let live = start(&world, View::Own);
+    let live = start(&world, DiscoveryView::Own);
     for (at, place) in PLACES.iter().enumerate() {
         std::fs::remove_dir_all(world.path(place)).unwrap();
         let next = PLACES.get(at + 1).map(PathBuf::from);
@@ -103,10 +103,10 @@ fn settings_that_name_another_folder_are_a_change_of_configuration() {
     }
     let names = |path: &str| format!("{{\"skills\": [\"{path}\"]}}");
     for (view, team) in [
-        (View::Own, None),
+        (DiscoveryView::Own, None),
         // pi asks for trust itself, so that its view has what the project names.
         (
-            View::Host("pi".to_owned()),
+            DiscoveryView::Host("pi".to_owned()),
             Some(PathBuf::from("home/work/team")),
         ),
     ] {
@@ -128,7 +128,7 @@ fn settings_that_name_another_folder_are_a_change_of_configuration() {
                 why.contains(&format!("configuration: {USER_SETTINGS}")),
                 "{why:?}"
             );
-            live.look();
+            live.discover();
         }
         world.save(PROJECT_SETTINGS, &names("../team"));
         until(&mut told, "the project's settings", |now| {
@@ -144,7 +144,7 @@ fn settings_that_name_another_folder_are_a_change_of_configuration() {
 fn a_named_folder_is_seen_when_it_appears() {
     let world = World::new();
     world.write(USER_SETTINGS, "{\"skills\": [\"~/later/on\"]}");
-    let live = start(&world, View::Own);
+    let live = start(&world, DiscoveryView::Own);
     let mut told = live.subscribe();
     assert_eq!(used(&world, &live.latest()), None);
     let from = Instant::now();

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::live::{LiveLibrary, Options, Subscription, Update};
-use grove_skills::{Environment, Request, View};
+use grove_skills::live::{LibraryUpdate, LiveLibrary, LiveOptions, Subscription};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment};
 
 /// Far more than any update takes, also on a busy machine, and less than until a live library looks without a reason.
 pub(crate) const PLENTY: Duration = Duration::from_secs(20);
@@ -52,18 +52,18 @@ impl World {
     }
 
     /// A live library of the folder `root` alone.
-    pub(crate) fn start_root(&self, options: Options) -> LiveLibrary {
+    pub(crate) fn start_root(&self, options: LiveOptions) -> LiveLibrary {
         let live = LiveLibrary::start_with(self.environment(), self.root_request(), options);
         // Its thread watches before it answers.
-        live.look();
+        live.discover();
         live
     }
 
-    pub(crate) fn root_request(&self) -> Request {
-        Request {
-            view: View::Folders(vec![self.path("root")]),
+    pub(crate) fn root_request(&self) -> DiscoveryRequest {
+        DiscoveryRequest {
+            view: DiscoveryView::Folders(vec![self.path("root")]),
             all: true,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn until(
     subscription: &mut Subscription,
     what: &str,
     is_right: impl Fn(&Snapshot) -> bool,
-) -> Vec<Update> {
+) -> Vec<LibraryUpdate> {
     let start = Instant::now();
     let mut updates = Vec::new();
     loop {
@@ -94,7 +94,7 @@ pub(crate) fn until(
 }
 
 /// All reasons of some updates with the paths as seen from a folder.
-pub(crate) fn reasons(updates: &[Update], from: &Path) -> Vec<String> {
+pub(crate) fn reasons(updates: &[LibraryUpdate], from: &Path) -> Vec<String> {
     let causes = updates.iter().flat_map(|update| &update.why);
     causes
         .map(|cause| {

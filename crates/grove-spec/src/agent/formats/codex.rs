@@ -3,34 +3,32 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Format, from_values};
-use crate::agent::Parsed;
+use super::{AgentFormat, from_values};
+use crate::agent::ParsedAgent;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::generated;
 use crate::skill::body::position_of;
-use crate::yaml::{Entry, Node, Value, key};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue, key};
 
-/// The key with the agent's text.
 const BODY: &str = "developer_instructions";
 /// The deepest nesting of lists and tables.
 const MAX_DEPTH: usize = 16;
 /// The most values of a role: the place of each is counted from the top of the file.
 const MAX_VALUES: usize = 2_000;
 
-/// Reads the role in a file.
-pub(super) fn role(text: &str) -> Parsed {
+pub(super) fn role(text: &str) -> ParsedAgent {
     let entries = parse(text).and_then(|table| {
-        let mut tree = Tree::new(text);
+        let mut tree = TomlTree::new(text);
         tree.entries(table.get_ref(), 0).ok_or_else(too_much)
     });
     let entries = match entries {
         Ok(entries) => entries,
-        Err(finding) => return Parsed::refused(finding),
+        Err(finding) => return ParsedAgent::refused(finding),
     };
     let mut diagnostics = Vec::new();
     let told = entries.iter().find(|entry| entry.key == BODY);
-    let is_blank = |told: &Entry| {
+    let is_blank = |told: &YamlEntry| {
         let text = told.value.as_text();
         text.is_some_and(|text| text.trim().is_empty())
     };
@@ -43,10 +41,10 @@ pub(super) fn role(text: &str) -> Parsed {
     let (meaning, inner_body) = from_values(
         entries,
         BODY,
-        (Format::Codex, Position::new(1, 1)),
+        (AgentFormat::Codex, Position::new(1, 1)),
         &mut diagnostics,
     );
-    Parsed {
+    ParsedAgent {
         agent: meaning.agent,
         places: meaning.places,
         body_offset: 0,
@@ -58,11 +56,11 @@ pub(super) fn role(text: &str) -> Parsed {
 }
 
 /// The entries of one table of a file; the other tables are not read. Empty if there is no such table.
-pub(super) fn tables_of(text: &str, name: &str) -> Result<Vec<Entry>, Diagnostic> {
+pub(super) fn tables_of(text: &str, name: &str) -> Result<Vec<YamlEntry>, Diagnostic> {
     let table = parse(text)?;
     match table.get_ref().get(name).map(Spanned::get_ref) {
         Some(DeValue::Table(inner)) => {
-            let mut tree = Tree::new(text);
+            let mut tree = TomlTree::new(text);
             tree.entries(inner, 0).ok_or_else(too_much)
         }
         _ => Ok(Vec::new()),
@@ -85,12 +83,12 @@ fn too_much() -> Diagnostic {
 }
 
 /// A TOML table as the tree that YAML is read into.
-struct Tree<'a> {
+struct TomlTree<'a> {
     text: &'a str,
     left: usize,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> TomlTree<'a> {
     const fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -99,11 +97,11 @@ impl<'a> Tree<'a> {
     }
 
     /// The entries of a table in the order of the file; nothing if they are too many or too deep.
-    fn entries(&mut self, table: &DeTable<'_>, depth: usize) -> Option<Vec<Entry>> {
-        let mut placed: Vec<(usize, Entry)> = Vec::new();
+    fn entries(&mut self, table: &DeTable<'_>, depth: usize) -> Option<Vec<YamlEntry>> {
+        let mut placed: Vec<(usize, YamlEntry)> = Vec::new();
         for (name, value) in table {
             let start = name.span().start;
-            let entry = Entry {
+            let entry = YamlEntry {
                 key: key(name.get_ref()),
                 position: position_of(self.text, start),
                 value: self.node(value, depth + 1)?,
@@ -114,23 +112,25 @@ impl<'a> Tree<'a> {
         Some(placed.into_iter().map(|(_, entry)| entry).collect())
     }
 
-    fn node(&mut self, value: &Spanned<DeValue<'_>>, depth: usize) -> Option<Node> {
+    fn node(&mut self, value: &Spanned<DeValue<'_>>, depth: usize) -> Option<YamlNode> {
         self.left = self.left.checked_sub(1)?;
         if depth > MAX_DEPTH {
             return None;
         }
         let position = position_of(self.text, value.span().start);
         Some(match value.get_ref() {
-            DeValue::String(string) => Node::text(&**string, position),
+            DeValue::String(string) => YamlNode::text(&**string, position),
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.node(item, depth + 1));
-                Node::new(Value::List(items.collect::<Option<_>>()?), position)
+                YamlNode::new(YamlValue::List(items.collect::<Option<_>>()?), position)
             }
-            DeValue::Table(table) => Node::new(Value::Map(self.entries(table, depth)?), position),
+            DeValue::Table(table) => {
+                YamlNode::new(YamlValue::Map(self.entries(table, depth)?), position)
+            }
             // Numbers, booleans and dates are plain words in this tree.
             _ => {
                 let written = self.text.get(value.span()).unwrap_or_default();
-                Node::plain(written, position)
+                YamlNode::plain(written, position)
             }
         })
     }

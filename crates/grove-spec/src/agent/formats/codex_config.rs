@@ -6,18 +6,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Format, Found, codex, meaning};
-use crate::agent::Parsed;
+use super::{AgentFormat, FoundAgent, codex, read_keys};
+use crate::agent::ParsedAgent;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
 use crate::json::{kind_of, text_of};
 use crate::text::one_line;
-use crate::yaml::{Entry, Node, key};
+use crate::yaml::{YamlEntry, YamlNode, key};
 
-/// The key with the path of a role's file.
 const FILE: &str = "config_file";
-/// The most roles that one file may declare.
 const MAX_ROLES: usize = 500;
 
 /// Files that a file names, under the paths as they are written there.
@@ -54,21 +52,20 @@ pub(super) fn trusted_projects(text: &str) -> Vec<(String, bool)> {
     projects.collect()
 }
 
-/// Reads the roles of a text.
-pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<Found> {
+pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<FoundAgent> {
     let roles = match roles_in(text) {
         Ok(roles) => roles,
         Err(finding) => {
-            return vec![Found {
+            return vec![FoundAgent {
                 member: None,
-                parsed: Parsed::refused(finding),
+                parsed: ParsedAgent::refused(finding),
             }];
         }
     };
-    let mut found: Vec<Found> = roles
+    let mut found: Vec<FoundAgent> = roles
         .iter()
         .take(MAX_ROLES)
-        .map(|role| Found {
+        .map(|role| FoundAgent {
             member: Some(role.key.to_string()),
             parsed: parsed(role, named),
         })
@@ -76,16 +73,16 @@ pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<Found> {
     if let Some(beyond) = roles.get(MAX_ROLES) {
         let message = format!("more than {MAX_ROLES} roles in one file; the rest are not read");
         let finding = Diagnostic::new(Code::CandidateLimit, message);
-        found.push(Found {
+        found.push(FoundAgent {
             member: Some(beyond.key.to_string()),
-            parsed: Parsed::refused(finding.at(beyond.position)),
+            parsed: ParsedAgent::refused(finding.at(beyond.position)),
         });
     }
     found
 }
 
 /// The entries of `agents` that are roles, up to one more than the limit, so that the rest can be reported.
-fn roles_in(text: &str) -> Result<Vec<Entry>, Diagnostic> {
+fn roles_in(text: &str) -> Result<Vec<YamlEntry>, Diagnostic> {
     let tables = codex::tables_of(text, "agents")?;
     let roles = tables.into_iter();
     let roles = roles.filter(|entry| entry.value.as_map().is_some());
@@ -93,23 +90,29 @@ fn roles_in(text: &str) -> Result<Vec<Entry>, Diagnostic> {
 }
 
 /// The role that a declaration and the file that it names describe together.
-fn parsed(role: &Entry, named: &NamedFiles) -> Parsed {
+fn parsed(role: &YamlEntry, named: &NamedFiles) -> ParsedAgent {
     let mut declared = role.value.as_map().unwrap_or_default().to_vec();
     let file = declared.iter().position(|entry| entry.key == FILE);
     let file = file.map(|at| declared.remove(at));
     declared.insert(
         0,
-        Entry {
+        YamlEntry {
             key: key("name"),
             position: role.position,
-            value: Node::text(&*role.key, role.position),
+            value: YamlNode::text(&*role.key, role.position),
         },
     );
     let mut diagnostics = Vec::new();
-    let own = meaning(declared, Format::Codex, role.position, &mut diagnostics).agent;
+    let own = read_keys(
+        declared,
+        AgentFormat::Codex,
+        role.position,
+        &mut diagnostics,
+    )
+    .agent;
     let mut parsed = match role_file(role.position, file.as_ref(), named) {
         Ok(parsed) => parsed,
-        Err(finding) => Parsed::refused(finding),
+        Err(finding) => ParsedAgent::refused(finding),
     };
     let agent = &mut parsed.agent;
     agent.name = agent.name.take().or(own.name);
@@ -128,9 +131,9 @@ fn parsed(role: &Entry, named: &NamedFiles) -> Parsed {
 
 fn role_file(
     declared: Position,
-    entry: Option<&Entry>,
+    entry: Option<&YamlEntry>,
     named: &NamedFiles,
-) -> Result<Parsed, Diagnostic> {
+) -> Result<ParsedAgent, Diagnostic> {
     let Some(entry) = entry else {
         let message = format!("no `{FILE}`, so there is nothing to tell the agent");
         return Err(Diagnostic::new(Code::AgentSyntax, message).at(declared));
@@ -154,7 +157,7 @@ fn role_file(
     let bytes = file.content.as_ref().map_err(|why| unread(why))?;
     let mut parsed = match frontmatter::text_of(bytes) {
         Ok(text) => codex::role(text),
-        Err(refusal) => Parsed::refused(refusal),
+        Err(refusal) => ParsedAgent::refused(refusal),
     };
     for finding in &mut parsed.diagnostics {
         finding.file.get_or_insert_with(|| file.path.clone());

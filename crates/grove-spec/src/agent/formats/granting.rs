@@ -4,9 +4,9 @@
 //! folder of their own may have these keys; files that came with a package may not, because a copy in the host's own
 //! folders would be taken for a file that its owner wrote.
 
-use super::Format;
+use super::AgentFormat;
 use crate::skill::fields::bare;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// Keys of a Codex role that grant nothing; every other key may, since a role is a layer of the whole configuration.
 const CODEX_HARMLESS: [&str; 7] = [
@@ -40,58 +40,58 @@ pub fn grants(key: &str) -> bool {
 
 /// A key of an agent's file without the part that grants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shrunk {
+pub enum ReducedKey {
     /// The key grants nothing.
     Harmless,
     /// The part of the key that grants nothing.
-    Partly(Entry),
+    Partly(YamlEntry),
     /// The whole key grants something.
     Gone,
 }
 
 /// Removes from a key that Grove does not know the part that grants something.
-pub fn without(entry: &Entry, format: Format) -> Shrunk {
+pub fn without(entry: &YamlEntry, format: AgentFormat) -> ReducedKey {
     let word = entry.value.as_text();
     let only = |words: &[&str]| {
         let is_one = word.is_some_and(|word| words.contains(&word));
         if is_one {
-            Shrunk::Harmless
+            ReducedKey::Harmless
         } else {
-            Shrunk::Gone
+            ReducedKey::Gone
         }
     };
     match (format.of_files(), &*entry.key) {
-        (Format::Claude, "permissionMode") => only(&["plan", "dontAsk"]),
-        (Format::Codex, "sandbox_mode") => only(&["read-only"]),
-        (Format::Codex, "approval_policy") => only(&["untrusted"]),
-        (Format::Codex, "web_search") => only(&["disabled", "cached"]),
-        (Format::Codex, key) if CODEX_HARMLESS.contains(&key) => Shrunk::Harmless,
-        (Format::Codex, _) => Shrunk::Gone,
-        (Format::Opencode, "permission") => match unpermitted(&entry.value) {
-            Some(value) if value == entry.value => Shrunk::Harmless,
-            Some(value) => Shrunk::Partly(Entry {
+        (AgentFormat::Claude, "permissionMode") => only(&["plan", "dontAsk"]),
+        (AgentFormat::Codex, "sandbox_mode") => only(&["read-only"]),
+        (AgentFormat::Codex, "approval_policy") => only(&["untrusted"]),
+        (AgentFormat::Codex, "web_search") => only(&["disabled", "cached"]),
+        (AgentFormat::Codex, key) if CODEX_HARMLESS.contains(&key) => ReducedKey::Harmless,
+        (AgentFormat::Codex, _) => ReducedKey::Gone,
+        (AgentFormat::Opencode, "permission") => match unpermitted(&entry.value) {
+            Some(value) if value == entry.value => ReducedKey::Harmless,
+            Some(value) => ReducedKey::Partly(YamlEntry {
                 value,
                 ..entry.clone()
             }),
-            None => Shrunk::Gone,
+            None => ReducedKey::Gone,
         },
-        (_, key) if grants(key) => Shrunk::Gone,
-        _ => Shrunk::Harmless,
+        (_, key) if grants(key) => ReducedKey::Gone,
+        _ => ReducedKey::Harmless,
     }
 }
 
 /// A permission without the parts that allow something. The rest keeps its order, so that every rule allows less.
-fn unpermitted(value: &Node) -> Option<Node> {
+fn unpermitted(value: &YamlNode) -> Option<YamlNode> {
     match &value.value {
-        Value::Map(entries) => {
+        YamlValue::Map(entries) => {
             let kept = entries.iter().filter_map(|entry| {
-                Some(Entry {
+                Some(YamlEntry {
                     value: unpermitted(&entry.value)?,
                     ..entry.clone()
                 })
             });
-            let kept: Vec<Entry> = kept.collect();
-            (!kept.is_empty()).then(|| Node::new(Value::Map(kept), value.position))
+            let kept: Vec<YamlEntry> = kept.collect();
+            (!kept.is_empty()).then(|| YamlNode::new(YamlValue::Map(kept), value.position))
         }
         _ => matches!(value.as_text(), Some("deny" | "ask")).then(|| value.clone()),
     }
@@ -103,9 +103,9 @@ mod tests {
     use crate::agent::formats::read;
 
     /// The rest of the only key of a file that Grove does not know.
-    fn shrunk(lines: &str, format: Format) -> Shrunk {
+    fn shrunk(lines: &str, format: AgentFormat) -> ReducedKey {
         let text = match format {
-            Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
+            AgentFormat::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
             _ => format!("---\nname: a\ndescription: d\n{lines}\n---\n"),
         };
         let parsed = read(text.as_bytes(), format).remove(0).parsed;
@@ -118,45 +118,54 @@ mod tests {
     #[test]
     fn what_grants_is_gone_at_every_host() {
         for (lines, format) in [
-            ("permissionMode: bypassPermissions", Format::Claude),
-            ("permissionMode: acceptEdits", Format::Claude),
-            ("permissionMode: somethingNew", Format::Claude),
-            ("permissionMode: [plan]", Format::Claude),
-            ("hooks:\n  Stop: []", Format::Claude),
-            ("mcpServers:\n  x:\n    command: evil", Format::Claude),
-            ("mcp-servers:\n  x:\n    command: evil", Format::Copilot),
-            ("mcp_servers:\n  x:\n    command: evil", Format::Gemini),
-            ("\"h\\u006foks\": {Stop: x}", Format::Copilot),
-            ("? hooks\n: {Stop: x}", Format::Opencode),
-            ("Hooks: {Stop: x}", Format::Native),
-            ("mcp: {x: {command: evil}}", Format::Claude),
-            ("permission: allow", Format::Opencode),
-            ("permission:\n  bash: allow", Format::Opencode),
-            ("permission:\n  bash:\n    'rm *': allow", Format::Opencode),
-            ("sandbox_mode = 'danger-full-access'", Format::Codex),
-            ("sandbox_mode = 'workspace-write'", Format::Codex),
-            ("approval_policy = 'never'", Format::Codex),
-            ("notify = ['evil']", Format::Codex),
-            ("mcp_servers.x.command = 'evil'", Format::Codex),
+            ("permissionMode: bypassPermissions", AgentFormat::Claude),
+            ("permissionMode: acceptEdits", AgentFormat::Claude),
+            ("permissionMode: somethingNew", AgentFormat::Claude),
+            ("permissionMode: [plan]", AgentFormat::Claude),
+            ("hooks:\n  Stop: []", AgentFormat::Claude),
+            ("mcpServers:\n  x:\n    command: evil", AgentFormat::Claude),
+            (
+                "mcp-servers:\n  x:\n    command: evil",
+                AgentFormat::Copilot,
+            ),
+            ("mcp_servers:\n  x:\n    command: evil", AgentFormat::Gemini),
+            ("\"h\\u006foks\": {Stop: x}", AgentFormat::Copilot),
+            ("? hooks\n: {Stop: x}", AgentFormat::Opencode),
+            ("Hooks: {Stop: x}", AgentFormat::Native),
+            ("mcp: {x: {command: evil}}", AgentFormat::Claude),
+            ("permission: allow", AgentFormat::Opencode),
+            ("permission:\n  bash: allow", AgentFormat::Opencode),
+            (
+                "permission:\n  bash:\n    'rm *': allow",
+                AgentFormat::Opencode,
+            ),
+            ("sandbox_mode = 'danger-full-access'", AgentFormat::Codex),
+            ("sandbox_mode = 'workspace-write'", AgentFormat::Codex),
+            ("approval_policy = 'never'", AgentFormat::Codex),
+            ("notify = ['evil']", AgentFormat::Codex),
+            ("mcp_servers.x.command = 'evil'", AgentFormat::Codex),
         ] {
-            assert_eq!(shrunk(lines, format), Shrunk::Gone, "{lines}");
+            assert_eq!(shrunk(lines, format), ReducedKey::Gone, "{lines}");
         }
     }
 
     #[test]
     fn what_restricts_or_is_of_no_weight_stays() {
         for (lines, format) in [
-            ("permissionMode: plan", Format::Claude),
-            ("disallowedTools: Bash", Format::Claude),
-            ("color: blue", Format::Claude),
-            ("permission:\n  bash: deny\n  edit: ask", Format::Opencode),
-            ("temperature: 0.1", Format::Opencode),
-            ("sandbox_mode = 'read-only'", Format::Codex),
-            ("approval_policy = 'untrusted'", Format::Codex),
-            ("model_verbosity = 'low'", Format::Codex),
-            ("target: vscode", Format::Copilot),
+            ("permissionMode: plan", AgentFormat::Claude),
+            ("disallowedTools: Bash", AgentFormat::Claude),
+            ("color: blue", AgentFormat::Claude),
+            (
+                "permission:\n  bash: deny\n  edit: ask",
+                AgentFormat::Opencode,
+            ),
+            ("temperature: 0.1", AgentFormat::Opencode),
+            ("sandbox_mode = 'read-only'", AgentFormat::Codex),
+            ("approval_policy = 'untrusted'", AgentFormat::Codex),
+            ("model_verbosity = 'low'", AgentFormat::Codex),
+            ("target: vscode", AgentFormat::Copilot),
         ] {
-            assert_eq!(shrunk(lines, format), Shrunk::Harmless, "{lines}");
+            assert_eq!(shrunk(lines, format), ReducedKey::Harmless, "{lines}");
         }
     }
 
@@ -164,7 +173,7 @@ mod tests {
     fn of_a_permission_what_denies_and_asks_stays() {
         let lines =
             "permission:\n  '*': allow\n  edit: deny\n  bash:\n    'git *': allow\n    '*': ask";
-        let Shrunk::Partly(entry) = shrunk(lines, Format::Opencode) else {
+        let ReducedKey::Partly(entry) = shrunk(lines, AgentFormat::Opencode) else {
             panic!("some of it stays");
         };
         let map = entry.value.as_map().unwrap();

@@ -1,4 +1,4 @@
-//! Agent files of other hosts, each read into the one [`Agent`].
+//! Agent files of other hosts, each read into the one [`AgentFile`].
 //!
 //! The caller gives the format of a file, from the place where it was found; nothing here guesses. A key that has the
 //! meaning of one of Grove's under another name is read as that one; every other key of a host is kept with a finding
@@ -15,19 +15,19 @@ pub mod restriction;
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter, thinking};
+use super::{AgentFile, ParsedAgent, fields, known_keys, naming, near_frontmatter, thinking};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
-use crate::quoted_frontmatter::{self, Quoted};
+use crate::quoted_frontmatter::{self, QuotedFrontmatter};
 use crate::skill::body;
-use crate::yaml::{Entry, Key};
+use crate::yaml::{Key, YamlEntry};
 use crate::{frontmatter, generated};
 use restriction::Restriction;
 
 /// The format of a file with agents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum AgentFormat {
     /// Grove's own format, which is pi's with a few more keys: Markdown with frontmatter.
     #[default]
     Native,
@@ -47,7 +47,7 @@ pub enum Format {
     CodexConfig,
 }
 
-impl Format {
+impl AgentFormat {
     /// Returns the host's name, for people.
     pub const fn title(self) -> &'static str {
         match self {
@@ -95,56 +95,56 @@ impl Format {
 
 /// An agent found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundAgent {
     /// Its name in the file, if a file of this format may hold several.
     pub member: Option<String>,
     /// The agent as read from the file.
-    pub parsed: Parsed,
+    pub parsed: ParsedAgent,
 }
 
 /// The files that hold the rest of a file's agents, by their paths as they are written there.
-pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
+pub fn named_files(bytes: &[u8], format: AgentFormat) -> Vec<String> {
     let named_in: fn(&str) -> Vec<String> = match format {
-        Format::CodexConfig => codex_config::named_files,
-        Format::OpencodeJson => opencode::named_files,
+        AgentFormat::CodexConfig => codex_config::named_files,
+        AgentFormat::OpencodeJson => opencode::named_files,
         _ => return Vec::new(),
     };
     frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), named_in)
 }
 
 /// Reads every agent of a file that names no other files.
-pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
+pub fn read(bytes: &[u8], format: AgentFormat) -> Vec<FoundAgent> {
     read_with(bytes, format, &NamedFiles::new())
 }
 
 /// Reads every agent of a file, with the content of the files that [`named_files`] returned.
-pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found> {
-    let alone = |parsed: Parsed| {
-        vec![Found {
+pub fn read_with(bytes: &[u8], format: AgentFormat, named: &NamedFiles) -> Vec<FoundAgent> {
+    let alone = |parsed: ParsedAgent| {
+        vec![FoundAgent {
             member: None,
             parsed,
         }]
     };
     let text = match frontmatter::text_of(bytes) {
         Ok(text) => text,
-        Err(refusal) => return alone(Parsed::refused(refusal)),
+        Err(refusal) => return alone(ParsedAgent::refused(refusal)),
     };
     match format {
-        Format::OpencodeJson => opencode::settings(text, named),
-        Format::Codex => alone(codex::role(text)),
-        Format::CodexConfig => codex_config::roles(text, named),
+        AgentFormat::OpencodeJson => opencode::settings(text, named),
+        AgentFormat::Codex => alone(codex::role(text)),
+        AgentFormat::CodexConfig => codex_config::roles(text, named),
         markdown => alone(read_markdown(text, markdown)),
     }
 }
 
 /// Reads a Markdown file for a host that does not require frontmatter: without it the whole file is the agent's text.
-pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
+pub fn read_bare(bytes: &[u8], format: AgentFormat) -> Vec<FoundAgent> {
     let mut found = read(bytes, format);
     for one in &mut found {
         let is_bare = |finding: &Diagnostic| finding.code == Code::FrontmatterMissing;
         if format.is_markdown() && one.parsed.diagnostics.iter().any(is_bare) {
-            one.parsed = Parsed {
-                agent: Agent::default(),
+            one.parsed = ParsedAgent {
+                agent: AgentFile::default(),
                 body_offset: 0,
                 inner_body: None,
                 named_file: None,
@@ -163,7 +163,7 @@ pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
 /// Reads a Markdown file for a host whose only repair of frontmatter is to add quotes, and which replaces invalid UTF-8.
 ///
 /// Grove's own findings on the file are kept. An agent that the host does not have is marked by a finding.
-pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
+pub fn read_quoted(bytes: &[u8], format: AgentFormat) -> Vec<FoundAgent> {
     let mut found = read(bytes, format);
     if !format.is_markdown() {
         return found;
@@ -186,7 +186,7 @@ pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
 /// Reads a Markdown file for a host that takes frontmatter as YAML and repairs nothing.
 ///
 /// Grove's own findings on the file are kept. An agent that the host does not have is marked by a finding.
-pub fn read_strict(bytes: &[u8], format: Format) -> Vec<Found> {
+pub fn read_strict(bytes: &[u8], format: AgentFormat) -> Vec<FoundAgent> {
     let mut found = read(bytes, format);
     let text = frontmatter::text_of(bytes).ok();
     let Some(text) = text.filter(|_| format.is_markdown()) else {
@@ -225,14 +225,15 @@ pub fn trusted_projects(bytes: &[u8]) -> Vec<(String, bool)> {
 }
 
 /// Gives an agent the fields that the host reads: it has the agent only with a name and a description.
-fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
+fn as_quoted(parsed: &mut ParsedAgent, quoted: QuotedFrontmatter, format: AgentFormat) {
     let mut entries = quoted.entries;
     entries.retain(|entry| {
         let is_asked = matches!(&*entry.key, "name" | "description");
         !is_asked || quoted_frontmatter::is_text(&entry.value.value)
     });
     let mut findings = Vec::new();
-    let Meaning { agent, places } = meaning(entries, format, Position::new(1, 1), &mut findings);
+    let AgentWithPlaces { agent, places } =
+        read_keys(entries, format, Position::new(1, 1), &mut findings);
     if parsed.is_valid() && parsed.has_frontmatter() {
         parsed.agent.name = agent.name;
         parsed.agent.description = agent.description;
@@ -250,18 +251,21 @@ fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
     parsed.diagnostics.append(&mut findings);
 }
 
-/// Reads the text of a Markdown file.
-pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
+pub(super) fn read_markdown(text: &str, format: AgentFormat) -> ParsedAgent {
     let document = match frontmatter::read(text, known_keys::KNOWN) {
         Ok(document) => document,
-        Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
+        Err(refusal) => {
+            return ParsedAgent::refused(near_frontmatter::locate_refusal(text, refusal));
+        }
     };
     let mut diagnostics = document.diagnostics;
-    let Meaning { agent, places } = document.entries.map_or_else(Meaning::default, |entries| {
-        meaning(entries, format, Position::new(1, 1), &mut diagnostics)
-    });
+    let AgentWithPlaces { agent, places } = document
+        .entries
+        .map_or_else(AgentWithPlaces::default, |entries| {
+            read_keys(entries, format, Position::new(1, 1), &mut diagnostics)
+        });
     body::check(text, document.body_offset, &mut diagnostics);
-    Parsed {
+    ParsedAgent {
         agent,
         body_offset: document.body_offset,
         inner_body: None,
@@ -274,11 +278,11 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
 
 /// An agent whose keys and body are values of a file; `start` is its position in the file.
 fn from_values(
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     body_key: &str,
-    (format, start): (Format, Position),
+    (format, start): (AgentFormat, Position),
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Meaning, String) {
+) -> (AgentWithPlaces, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| entry.key == body_key);
     let mut inner_body = String::new();
@@ -299,29 +303,29 @@ fn from_values(
             }
         }
     }
-    (meaning(entries, format, start, diagnostics), inner_body)
+    (read_keys(entries, format, start, diagnostics), inner_body)
 }
 
 /// The agent that the keys of a file describe, and their positions.
 #[derive(Default)]
-struct Meaning {
-    agent: Agent,
+struct AgentWithPlaces {
+    agent: AgentFile,
     places: Vec<(Key, Position)>,
 }
 
 /// Reads the keys of an agent; `start` is its position in the file.
-fn meaning(
-    entries: Vec<Entry>,
-    format: Format,
+fn read_keys(
+    entries: Vec<YamlEntry>,
+    format: AgentFormat,
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Meaning {
-    let place = |entry: &Entry| (entry.key.clone(), entry.position);
+) -> AgentWithPlaces {
+    let place = |entry: &YamlEntry| (entry.key.clone(), entry.position);
     let translated = keys::translate(entries, format, diagnostics);
     let places: Vec<(Key, Position)> = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled |= translated.is_disabled;
-    if format == Format::Native {
+    if format == AgentFormat::Native {
         let place = places.iter().find(|(key, _)| *key == "thinking");
         let place = place.map(|(_, position)| *position);
         diagnostics.extend(thinking::unknown_level(&agent).map(|finding| finding.at(place)));
@@ -333,7 +337,7 @@ fn meaning(
             .retain(|entry| !restriction::take(entry, format, tools));
     }
     agent.unknown.extend(translated.kept);
-    let cannot_be_read = |entry: &Entry| {
+    let cannot_be_read = |entry: &YamlEntry| {
         let found = restriction::of(entry, format);
         found.is_some_and(|found| !found.is_readable)
     };
@@ -342,11 +346,15 @@ fn meaning(
     }
     agent.unknown.sort_by_key(|entry| entry.position);
     known_keys::report(&agent.unknown, &places, format, diagnostics);
-    Meaning { agent, places }
+    AgentWithPlaces { agent, places }
 }
 
 /// The finding about a key that cannot be read, or that restricts an agent in a way for which Grove has no key.
-pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) -> Diagnostic {
+pub(super) fn restricting(
+    entry: &YamlEntry,
+    found: &Restriction,
+    format: AgentFormat,
+) -> Diagnostic {
     if !found.is_readable {
         let message = format!(
             "`{}` restricts the agent and cannot be read: it is {}",
@@ -356,7 +364,7 @@ pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) ->
         return Diagnostic::new(Code::AgentContract, message).at(entry.value.position);
     }
     let whose = match format {
-        Format::Native => String::new(),
+        AgentFormat::Native => String::new(),
         host => format!(" of {}", host.title()),
     };
     let message = format!(

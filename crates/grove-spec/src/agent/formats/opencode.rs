@@ -1,19 +1,17 @@
 //! Agents in `OpenCode`'s settings: `agent` is an object with an agent under each name, and so is the older `mode`.
 
-use super::{Format, Found, NamedFiles, from_values, opencode_references as references};
-use crate::agent::Parsed;
+use super::{AgentFormat, FoundAgent, NamedFiles, from_values, opencode_references as references};
+use crate::agent::ParsedAgent;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::json;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The key with the agent's text.
 const BODY: &str = "prompt";
 /// The keys that hold agents: the present one and the older one.
 const KEYS: [&str; 2] = ["agent", OLD_KEY];
 /// The older key; inside an agent it tells if a person talks to the agent.
 const OLD_KEY: &str = "mode";
-/// The most agents that one file may hold.
 const MAX_AGENTS: usize = 500;
 
 /// The paths of the files that prompts name, as they are written.
@@ -28,8 +26,7 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     references::named_in(prompts)
 }
 
-/// The agents of a text, with the content of the files that [`named_files`] returned.
-pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
+pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<FoundAgent> {
     let json::Json {
         node, duplicates, ..
     } = match json::parse(&without_comments(text)) {
@@ -41,7 +38,7 @@ pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
         }
     };
     let (entries, faults) = entries_of(&node);
-    let mut found: Vec<Found> = entries
+    let mut found: Vec<FoundAgent> = entries
         .iter()
         .take(MAX_AGENTS)
         .map(|entry| one(entry, named))
@@ -56,9 +53,9 @@ pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
     if let Some(beyond) = entries.get(MAX_AGENTS) {
         let message = format!("more than {MAX_AGENTS} agents in one file; the rest are not read");
         let finding = Diagnostic::new(Code::CandidateLimit, message);
-        let parsed = Parsed::refused(finding.at(beyond.position));
+        let parsed = ParsedAgent::refused(finding.at(beyond.position));
         let member = Some(beyond.key.to_string());
-        found.push(Found { member, parsed });
+        found.push(FoundAgent { member, parsed });
     }
     found.extend(faults.into_iter().flat_map(refused));
     found
@@ -66,8 +63,8 @@ pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
 
 /// The agents under both keys. An agent under both has the fields of both, and those of the older key take precedence,
 /// as in `OpenCode`.
-fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
-    let (mut all, mut faults): (Vec<Entry>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
+fn entries_of(node: &YamlNode) -> (Vec<YamlEntry>, Vec<Diagnostic>) {
+    let (mut all, mut faults): (Vec<YamlEntry>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
     for key in KEYS {
         let Some(agents) = node.get(key) else {
             continue;
@@ -97,22 +94,22 @@ fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
 }
 
 /// Marks an agent under the older key as one that a person talks to.
-fn make_primary(entry: &mut Entry) {
+fn make_primary(entry: &mut YamlEntry) {
     let position = entry.position;
-    if let Value::Map(fields) = &mut entry.value.value {
+    if let YamlValue::Map(fields) = &mut entry.value.value {
         fields.retain(|field| field.key != OLD_KEY);
-        fields.push(Entry {
+        fields.push(YamlEntry {
             key: crate::yaml::key(OLD_KEY),
             position,
-            value: Node::text("primary", position),
+            value: YamlNode::text("primary", position),
         });
     }
 }
 
 /// Adds the fields of an entry to one of the same name; the added ones take precedence.
-fn join(known: &mut Entry, over: Entry) {
+fn join(known: &mut YamlEntry, over: YamlEntry) {
     match (&mut known.value.value, over.value.value) {
-        (Value::Map(fields), Value::Map(stronger)) => {
+        (YamlValue::Map(fields), YamlValue::Map(stronger)) => {
             fields.retain(|field| !stronger.iter().any(|other| other.key == field.key));
             fields.extend(stronger);
         }
@@ -178,26 +175,26 @@ fn blank(c: char) -> char {
     if c == '\n' { c } else { ' ' }
 }
 
-fn one(entry: &Entry, named: &NamedFiles) -> Found {
-    Found {
+fn one(entry: &YamlEntry, named: &NamedFiles) -> FoundAgent {
+    FoundAgent {
         member: Some(entry.key.to_string()),
         parsed: agent(entry, named),
     }
 }
 
-fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
+fn agent(entry: &YamlEntry, named: &NamedFiles) -> ParsedAgent {
     let Some(entries) = entry.value.as_map() else {
         let message = format!("`{}` is {}, not an object", entry.key, entry.value.kind());
         let finding = Diagnostic::new(Code::AgentSyntax, message);
-        return Parsed::refused(finding.at(entry.value.position));
+        return ParsedAgent::refused(finding.at(entry.value.position));
     };
     let mut diagnostics = Vec::new();
     let mut entries = entries.to_vec();
     if !entries.iter().any(|one| one.key == "name") {
-        let name = Entry {
+        let name = YamlEntry {
             key: crate::yaml::key("name"),
             position: entry.position,
-            value: Node::text(&*entry.key, entry.position),
+            value: YamlNode::text(&*entry.key, entry.position),
         };
         entries.insert(0, name);
     }
@@ -209,17 +206,17 @@ fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
         }
         match references::filled(one, named) {
             Ok(None) => {}
-            Ok(Some(text)) => one.value = Node::text(text, one.value.position),
+            Ok(Some(text)) => one.value = YamlNode::text(text, one.value.position),
             Err(finding) => diagnostics.push(finding),
         }
     }
     let (meaning, inner_body) = from_values(
         entries,
         BODY,
-        (Format::OpencodeJson, entry.position),
+        (AgentFormat::OpencodeJson, entry.position),
         &mut diagnostics,
     );
-    Parsed {
+    ParsedAgent {
         agent: meaning.agent,
         places: meaning.places,
         body_offset: 0,
@@ -230,10 +227,9 @@ fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
     }
 }
 
-/// The result for a file that cannot be read.
-fn refused(finding: Diagnostic) -> Vec<Found> {
-    vec![Found {
+fn refused(finding: Diagnostic) -> Vec<FoundAgent> {
+    vec![FoundAgent {
         member: None,
-        parsed: Parsed::refused(finding),
+        parsed: ParsedAgent::refused(finding),
     }]
 }

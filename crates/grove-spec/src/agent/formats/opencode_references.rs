@@ -8,11 +8,9 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::frontmatter;
 use crate::text::one_line;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The beginning of a reference to a file.
 const FILE: &str = "{file:";
-/// The beginning of a reference to a variable.
 const VARIABLE: &str = "{env:";
 /// The most files that the prompts of one file may name.
 const MAX_FILES: usize = 100;
@@ -20,25 +18,25 @@ const MAX_FILES: usize = 100;
 const MAX_PROMPT: usize = 1_000_000;
 
 /// A text in parts: written text, and the paths of files.
-enum Part<'a> {
+enum TextPart<'a> {
     Text(&'a str),
     File(&'a str),
 }
 
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<TextPart<'_>> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once(FILE) {
-        parts.push(Part::Text(before));
+        parts.push(TextPart::Text(before));
         let named = after.split_once('}').filter(|(path, _)| !path.is_empty());
         if let Some((path, after)) = named {
-            parts.push(Part::File(path));
+            parts.push(TextPart::File(path));
             rest = after;
         } else {
-            parts.push(Part::Text(FILE));
+            parts.push(TextPart::Text(FILE));
             rest = after;
         }
     }
-    parts.push(Part::Text(rest));
+    parts.push(TextPart::Text(rest));
     parts
 }
 
@@ -47,8 +45,8 @@ pub(super) fn named_in<'a>(prompts: impl Iterator<Item = &'a str>) -> Vec<String
     let mut paths: Vec<String> = prompts
         .flat_map(parts)
         .filter_map(|part| match part {
-            Part::File(path) => Some(path.to_owned()),
-            Part::Text(_) => None,
+            TextPart::File(path) => Some(path.to_owned()),
+            TextPart::Text(_) => None,
         })
         .collect();
     paths.sort_unstable();
@@ -58,7 +56,7 @@ pub(super) fn named_in<'a>(prompts: impl Iterator<Item = &'a str>) -> Vec<String
 }
 
 /// The prompt with the text of the files that it names; nothing if it names none. The error tells which file failed.
-pub(super) fn filled(prompt: &Entry, named: &NamedFiles) -> Result<Option<String>, Diagnostic> {
+pub(super) fn filled(prompt: &YamlEntry, named: &NamedFiles) -> Result<Option<String>, Diagnostic> {
     let text = prompt.value.as_text().unwrap_or_default();
     if !text.contains(FILE) {
         return Ok(None);
@@ -66,8 +64,8 @@ pub(super) fn filled(prompt: &Entry, named: &NamedFiles) -> Result<Option<String
     let mut whole = String::with_capacity(text.len());
     for part in parts(text) {
         let added = match part {
-            Part::Text(text) => text,
-            Part::File(path) => text_of_file(path, named)
+            TextPart::Text(text) => text,
+            TextPart::File(path) => text_of_file(path, named)
                 .map_err(|why| unread(prompt, path, &why))?
                 .trim(),
         };
@@ -92,7 +90,7 @@ fn text_of_file<'a>(path: &str, named: &'a NamedFiles) -> Result<&'a str, String
     frontmatter::text_of(bytes).map_err(|refusal| refusal.message)
 }
 
-fn unread(prompt: &Entry, path: &str, why: &str) -> Diagnostic {
+fn unread(prompt: &YamlEntry, path: &str, why: &str) -> Diagnostic {
     let message = format!(
         "`prompt` names `{}`, which was not read: {why}",
         one_line(path)
@@ -103,7 +101,7 @@ fn unread(prompt: &Entry, path: &str, why: &str) -> Diagnostic {
 }
 
 /// The finding about a value that is kept as written although `OpenCode` would expand it.
-pub(super) fn literal(entry: &Entry, is_prompt: bool) -> Option<Diagnostic> {
+pub(super) fn literal(entry: &YamlEntry, is_prompt: bool) -> Option<Diagnostic> {
     let what = if holds(&entry.value, VARIABLE) {
         "an environment variable, which Grove does not expand"
     } else if !is_prompt && holds(&entry.value, FILE) {
@@ -118,10 +116,10 @@ pub(super) fn literal(entry: &Entry, is_prompt: bool) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::AgentVariable, message).at(entry.position))
 }
 
-fn holds(node: &Node, word: &str) -> bool {
+fn holds(node: &YamlNode, word: &str) -> bool {
     match &node.value {
-        Value::Text(scalar) => scalar.text.contains(word),
-        Value::List(items) => items.iter().any(|item| holds(item, word)),
-        Value::Map(entries) => entries.iter().any(|entry| holds(&entry.value, word)),
+        YamlValue::Text(scalar) => scalar.text.contains(word),
+        YamlValue::List(items) => items.iter().any(|item| holds(item, word)),
+        YamlValue::Map(entries) => entries.iter().any(|entry| holds(&entry.value, word)),
     }
 }

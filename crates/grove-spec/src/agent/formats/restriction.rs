@@ -5,18 +5,18 @@
 
 use std::borrow::Cow;
 
-use super::Format;
+use super::AgentFormat;
 use crate::agent::split_items;
 use crate::field_reader::switched_on;
 use crate::skill::fields::{bare, parse_boolean};
 use crate::skill::split_tools;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The restriction that a key puts on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
     /// The tools and powers that the agent does not have.
-    pub denied: Denied,
+    pub denied: DeniedTools,
     /// True if the key says no more than that; false if the agent is to ask first, or if only some uses of a tool are denied.
     pub is_whole: bool,
     /// True if the value is one that such a key takes. If not, this is the strictest restriction that it may mean.
@@ -25,7 +25,7 @@ pub struct Restriction {
 
 /// The tools and powers that an agent does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denied {
+pub enum DeniedTools {
     /// These tools, by the names that the host of the file uses.
     Tools(Vec<String>),
     /// Every tool but these.
@@ -37,7 +37,7 @@ pub enum Denied {
 impl Restriction {
     const fn of_changes() -> Self {
         Self {
-            denied: Denied::Changes,
+            denied: DeniedTools::Changes,
             is_whole: true,
             is_readable: true,
         }
@@ -46,16 +46,16 @@ impl Restriction {
     /// A restriction whose value cannot be read.
     const fn of_everything() -> Self {
         Self {
-            denied: Denied::Others(Vec::new()),
+            denied: DeniedTools::Others(Vec::new()),
             is_whole: false,
             is_readable: false,
         }
     }
 
     /// A restriction that is not about tools as such.
-    const fn of_its_own() -> Self {
+    const fn unrelated_to_tools() -> Self {
         Self {
-            denied: Denied::Tools(Vec::new()),
+            denied: DeniedTools::Tools(Vec::new()),
             is_whole: false,
             is_readable: true,
         }
@@ -81,13 +81,13 @@ const MODE: &str = "permissionmode";
 
 /// Returns true if a key is known to restrict in files of every format.
 pub(crate) fn is_known(key: &str) -> bool {
-    let key = in_one_way(key);
+    let key = canonical_key(key);
     let is_switch = SWITCHES.iter().any(|(word, _)| *word == key);
     is_switch || RESTRICTING.contains(&&*key) || key == MODE || is_list_of_tools(&key)
 }
 
 /// The one spelling of a key that people write in several ways; any other key as it is.
-fn in_one_way(key: &str) -> Cow<'_, str> {
+fn canonical_key(key: &str) -> Cow<'_, str> {
     let written = bare(key);
     if written == MODE || written == READ_ONLY || is_list_of_tools(&written) {
         return written.into();
@@ -104,18 +104,18 @@ fn is_denying(written: &str) -> bool {
 }
 
 /// The restriction of a key for a run in which no person can be asked: uses that need a question are denied.
-pub fn of_unasked(entry: &Entry, format: Format) -> Option<Restriction> {
+pub fn of_unattended(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
     of(entry, format)?;
     match &*entry.key {
-        "permission" | "permissions" | "tools" if format.of_files() != Format::Codex => {
-            switches(entry, &[Action::Allow])
+        "permission" | "permissions" | "tools" if format.of_files() != AgentFormat::Codex => {
+            switches(entry, &[ToolPermission::Allow])
         }
         _ => of(entry, format),
     }
 }
 
 /// The restriction of a key that Grove does not know; nothing if it does not restrict.
-pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
+pub fn of(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
     let value = &entry.value;
     if value.is_null() || is_empty(value) {
         return None;
@@ -123,52 +123,56 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
     let word = value.as_text();
     let unless = |words: &[&str]| match word {
         Some(word) if words.contains(&word) => None,
-        Some(_) => Some(Restriction::of_its_own()),
+        Some(_) => Some(Restriction::unrelated_to_tools()),
         None => Some(Restriction::of_everything()),
     };
-    match (format.of_files(), &*in_one_way(&entry.key)) {
-        (Format::Codex, "sandbox_mode") => match word {
+    match (format.of_files(), &*canonical_key(&entry.key)) {
+        (AgentFormat::Codex, "sandbox_mode") => match word {
             Some("danger-full-access") => None,
-            Some("workspace-write") => Some(Restriction::of_its_own()),
+            Some("workspace-write") => Some(Restriction::unrelated_to_tools()),
             // Later versions may have other words, but none can restrict more than this.
             Some(_) => Some(Restriction::of_changes()),
             None => Some(Restriction::of_everything()),
         },
-        (Format::Codex, "approval_policy") => unless(&["never"]),
-        (Format::Codex, "web_search") => unless(&["live", "enabled"]),
-        (Format::Codex, "features" | "tools") => {
+        (AgentFormat::Codex, "approval_policy") => unless(&["never"]),
+        (AgentFormat::Codex, "web_search") => unless(&["live", "enabled"]),
+        (AgentFormat::Codex, "features" | "tools") => {
             let Some(switches) = value.as_map() else {
                 return Some(Restriction::of_everything());
             };
             // Some of these switches have words or settings of their own as values; none has a list.
             if switches
                 .iter()
-                .any(|switch| matches!(switch.value.value, Value::List(_)))
+                .any(|switch| matches!(switch.value.value, YamlValue::List(_)))
             {
                 return Some(Restriction::of_everything());
             }
-            let is_on = |switch: &Entry| {
+            let is_on = |switch: &YamlEntry| {
                 let word = switch.value.as_text();
                 word.is_none_or(|word| matches!(word, "true" | "live" | "enabled"))
             };
-            (!switches.iter().all(is_on)).then(Restriction::of_its_own)
+            (!switches.iter().all(is_on)).then(Restriction::unrelated_to_tools)
         }
-        (Format::Opencode, "tools") => switches(entry, &[Action::Allow, Action::Ask]),
-        (Format::Claude | Format::Copilot, "hooks")
-        | (Format::Claude, "isolation")
-        | (Format::Copilot, "github")
-        | (Format::Codex, "sandbox_workspace_write" | "default_permissions" | "permissions") => {
-            Some(Restriction::of_its_own())
+        (AgentFormat::Opencode, "tools") => {
+            switches(entry, &[ToolPermission::Allow, ToolPermission::Ask])
         }
-        (Format::Copilot, "agents") => match tool_items(value, format) {
+        (AgentFormat::Claude | AgentFormat::Copilot, "hooks")
+        | (AgentFormat::Claude, "isolation")
+        | (AgentFormat::Copilot, "github")
+        | (AgentFormat::Codex, "sandbox_workspace_write" | "default_permissions" | "permissions") => {
+            Some(Restriction::unrelated_to_tools())
+        }
+        (AgentFormat::Copilot, "agents") => match tool_items(value, format) {
             Some(items) if items == ["*"] => None,
-            Some(_) => Some(Restriction::of_its_own()),
+            Some(_) => Some(Restriction::unrelated_to_tools()),
             None => Some(Restriction::of_everything()),
         },
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
         (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
         // Only one host has these keys, but its form is read in files of every format.
-        (_, "permission" | "permissions") => switches(entry, &[Action::Allow, Action::Ask]),
+        (_, "permission" | "permissions") => {
+            switches(entry, &[ToolPermission::Allow, ToolPermission::Ask])
+        }
         (_, key) if is_denying(key) => match denied_items(value, format) {
             Some(items) => denied_tools(&items),
             None => Some(Restriction::of_everything()),
@@ -176,21 +180,21 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         (_, ALLOWING) => match tool_items(value, format) {
             Some(items) if items == ["*"] => None,
             Some(items) => Some(Restriction {
-                denied: Denied::Others(items),
+                denied: DeniedTools::Others(items),
                 is_whole: true,
                 is_readable: true,
             }),
             None => Some(Restriction::of_everything()),
         },
         (_, key) if RESTRICTING.contains(&key) => Some(match value.value {
-            Value::List(_) => Restriction::of_everything(),
-            Value::Text(_) | Value::Map(_) => Restriction::of_its_own(),
+            YamlValue::List(_) => Restriction::of_everything(),
+            YamlValue::Text(_) | YamlValue::Map(_) => Restriction::unrelated_to_tools(),
         }),
         (_, key) => {
             let switch = SWITCHES.iter().find(|(word, _)| *word == key);
             let (_, restricting) = switch?;
             match word.and_then(parse_boolean) {
-                Some(is_on) if is_on == *restricting => Some(Restriction::of_its_own()),
+                Some(is_on) if is_on == *restricting => Some(Restriction::unrelated_to_tools()),
                 Some(_) => None,
                 None => Some(Restriction::of_everything()),
             }
@@ -200,28 +204,28 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
 
 /// The names of tools in a host's value: a list, a text, or a mapping that switches them on; nothing if the value
 /// cannot be read.
-pub(super) fn tool_items(value: &Node, format: Format) -> Option<Vec<String>> {
+pub(super) fn tool_items(value: &YamlNode, format: AgentFormat) -> Option<Vec<String>> {
     let split = |text: &str| match format {
         // Claude Code separates tools by blanks as by commas, in the items of a list too.
-        Format::Claude => split_tools(text),
+        AgentFormat::Claude => split_tools(text),
         _ => split_items(text),
     };
     match &value.value {
-        Value::List(items) => {
-            let texts: Option<Vec<&str>> = items.iter().map(Node::as_text).collect();
+        YamlValue::List(items) => {
+            let texts: Option<Vec<&str>> = items.iter().map(YamlNode::as_text).collect();
             let texts = texts?.into_iter();
             Some(match format {
-                Format::Claude => texts.flat_map(split).collect(),
+                AgentFormat::Claude => texts.flat_map(split).collect(),
                 _ => texts.map(str::to_owned).collect(),
             })
         }
-        Value::Map(switches) => switched_on(switches),
-        Value::Text(_) => Some(split(value.as_text().unwrap_or_default())),
+        YamlValue::Map(switches) => switched_on(switches),
+        YamlValue::Text(_) => Some(split(value.as_text().unwrap_or_default())),
     }
 }
 
 /// The names in a value that denies tools. In a mapping, switching a tool on and switching it off both deny it.
-fn denied_items(value: &Node, format: Format) -> Option<Vec<String>> {
+fn denied_items(value: &YamlNode, format: AgentFormat) -> Option<Vec<String>> {
     let mut items = tool_items(value, format)?;
     if let Some(switches) = value.as_map() {
         items = switches.iter().map(|it| it.key.trim().to_owned()).collect();
@@ -236,7 +240,7 @@ pub fn tool_name(tool: &str) -> &str {
 }
 
 /// Removes the tools that a key denies from a list; returns true if the key denies nothing else.
-pub(super) fn take(entry: &Entry, format: Format, tools: &mut Vec<String>) -> bool {
+pub(super) fn take(entry: &YamlEntry, format: AgentFormat, tools: &mut Vec<String>) -> bool {
     let items = is_denying(&bare(&entry.key)).then(|| denied_items(&entry.value, format));
     let Some(items) = items.flatten() else {
         return false;
@@ -249,7 +253,6 @@ pub(super) fn take(entry: &Entry, format: Format, tools: &mut Vec<String>) -> bo
     items.iter().all(|item| tool_name(item) == item)
 }
 
-/// Returns true if a denied name is that of a tool or of its server.
 fn denies(denied: &str, tool: &str) -> bool {
     let name = tool_name(tool);
     let of_server = |rest: &str| rest.is_empty() || rest.starts_with("__");
@@ -279,34 +282,33 @@ pub fn denies_server_tool(denied: &str, entry: &str) -> bool {
     server.eq_ignore_ascii_case(&listed) && (which.is_none() || tool.is_none() || tool == which)
 }
 
-fn is_empty(value: &Node) -> bool {
+fn is_empty(value: &YamlNode) -> bool {
     match &value.value {
-        Value::Map(entries) => entries.is_empty(),
+        YamlValue::Map(entries) => entries.is_empty(),
         // For other keys, a list without items is the strictest value.
-        Value::List(_) | Value::Text(_) => false,
+        YamlValue::List(_) | YamlValue::Text(_) => false,
     }
 }
 
 fn denied_tools(items: &[String]) -> Option<Restriction> {
     if items.iter().any(|item| tool_name(item) == "*") {
         return Some(Restriction {
-            denied: Denied::Others(Vec::new()),
+            denied: DeniedTools::Others(Vec::new()),
             is_whole: true,
             is_readable: true,
         });
     }
     let names = items.iter().map(|item| tool_name(item).to_owned());
     let restriction = Restriction {
-        denied: Denied::Tools(names.collect()),
+        denied: DeniedTools::Tools(names.collect()),
         is_whole: items.iter().all(|item| tool_name(item) == item),
         is_readable: true,
     };
     (!items.is_empty()).then_some(restriction)
 }
 
-/// The action that a switch gives for its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
+enum ToolPermission {
     Allow,
     Ask,
     /// A denial; `is_whole` is false if only some uses of the tool may be denied.
@@ -320,11 +322,11 @@ const EDITING: [&str; 4] = ["edit", "write", "patch", "multiedit"];
 
 /// Reads switches by name, of which the last that matches counts; `*` matches every tool. An action other than those in
 /// `leave` denies its tool.
-fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
-    let mut rest = Action::Allow;
-    let mut said: Vec<(&str, Action)> = Vec::new();
+fn switches(entry: &YamlEntry, leave: &[ToolPermission]) -> Option<Restriction> {
+    let mut rest = ToolPermission::Allow;
+    let mut said: Vec<(&str, ToolPermission)> = Vec::new();
     match &entry.value.value {
-        Value::Map(switches) => {
+        YamlValue::Map(switches) => {
             for switch in switches {
                 let action = action_of(&switch.value);
                 if switch.key == "*" {
@@ -341,17 +343,24 @@ fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
     if !is_action(&entry.value) {
         return Some(Restriction::of_everything());
     }
-    let is_denied = |action: Action| !leave.contains(&action);
-    if rest == Action::Allow && said.iter().all(|(_, action)| *action == Action::Allow) {
+    let is_denied = |action: ToolPermission| !leave.contains(&action);
+    if rest == ToolPermission::Allow
+        && said
+            .iter()
+            .all(|(_, action)| *action == ToolPermission::Allow)
+    {
         return None;
     }
     let all = said.iter().map(|(_, action)| *action).chain([rest]);
-    let is_whole = all
-        .into_iter()
-        .all(|action| matches!(action, Action::Allow | Action::Deny { is_whole: true }));
+    let is_whole = all.into_iter().all(|action| {
+        matches!(
+            action,
+            ToolPermission::Allow | ToolPermission::Deny { is_whole: true }
+        )
+    });
     let editing = said.iter().rfind(|(name, _)| EDITING.contains(name));
     let editing = editing.map(|(_, action)| *action);
-    let named = |wanted: &dyn Fn(Action) -> bool, with_editing: bool| {
+    let named = |wanted: &dyn Fn(ToolPermission) -> bool, with_editing: bool| {
         let names = said.iter().filter(|(_, action)| wanted(*action));
         let mut names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
         for name in ["edit", "write"] {
@@ -364,9 +373,9 @@ fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
     let denied = if is_denied(rest) {
         // In a permission, one word stands for all editing tools.
         let with_editing = entry.key != "tools" && editing.is_some_and(|it| !is_denied(it));
-        Denied::Others(named(&|action| !is_denied(action), with_editing))
+        DeniedTools::Others(named(&|action| !is_denied(action), with_editing))
     } else {
-        Denied::Tools(named(&is_denied, editing.is_some_and(is_denied)))
+        DeniedTools::Tools(named(&is_denied, editing.is_some_and(is_denied)))
     };
     Some(Restriction {
         denied,
@@ -377,9 +386,9 @@ fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
 
 /// Returns true if a value is an action, or actions by name or pattern.
 // The parser limits the nesting of values, so the recursion is bounded.
-fn is_action(value: &Node) -> bool {
+fn is_action(value: &YamlNode) -> bool {
     match &value.value {
-        Value::Map(actions) => actions.iter().all(|action| is_action(&action.value)),
+        YamlValue::Map(actions) => actions.iter().all(|action| is_action(&action.value)),
         _ => matches!(
             value.as_text(),
             Some("true" | "allow" | "ask" | "false" | "deny")
@@ -387,23 +396,23 @@ fn is_action(value: &Node) -> bool {
     }
 }
 
-fn action_of(value: &Node) -> Action {
+fn action_of(value: &YamlNode) -> ToolPermission {
     match &value.value {
-        Value::Map(patterns) => {
+        YamlValue::Map(patterns) => {
             let actions = patterns.iter().map(|pattern| action_of(&pattern.value));
-            actions.fold(Action::Allow, |one, other| match (one, other) {
-                (Action::Deny { .. }, _) | (_, Action::Deny { .. }) => {
-                    Action::Deny { is_whole: false }
+            actions.fold(ToolPermission::Allow, |one, other| match (one, other) {
+                (ToolPermission::Deny { .. }, _) | (_, ToolPermission::Deny { .. }) => {
+                    ToolPermission::Deny { is_whole: false }
                 }
-                (Action::Ask, _) | (_, Action::Ask) => Action::Ask,
-                _ => Action::Allow,
+                (ToolPermission::Ask, _) | (_, ToolPermission::Ask) => ToolPermission::Ask,
+                _ => ToolPermission::Allow,
             })
         }
         _ => match value.as_text() {
-            Some("true" | "allow") => Action::Allow,
-            Some("ask") => Action::Ask,
-            Some("false" | "deny") => Action::Deny { is_whole: true },
-            _ => Action::Deny { is_whole: false },
+            Some("true" | "allow") => ToolPermission::Allow,
+            Some("ask") => ToolPermission::Ask,
+            Some("false" | "deny") => ToolPermission::Deny { is_whole: true },
+            _ => ToolPermission::Deny { is_whole: false },
         },
     }
 }

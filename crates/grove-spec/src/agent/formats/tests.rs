@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::diagnostic::Position;
 
-fn one(text: &str, format: Format) -> Parsed {
+fn one(text: &str, format: AgentFormat) -> ParsedAgent {
     let mut found = read(text.as_bytes(), format);
     assert_eq!(found.len(), 1, "{text}");
     found.remove(0).parsed
 }
 
 /// Code and line of every finding.
-fn said(parsed: &Parsed) -> Vec<(&'static str, u32)> {
+fn said(parsed: &ParsedAgent) -> Vec<(&'static str, u32)> {
     let line = |finding: &Diagnostic| finding.position.map_or(0, |at| at.line);
     let findings = parsed.diagnostics.iter();
     findings
@@ -27,7 +27,7 @@ fn an_agent_of_claude_code() {
     let text = "---\nname: reviewer\ndescription: Reviews.\ntools: Read, Bash(git log, git diff), Grep\n\
         disallowedTools: Grep\nmodel: inherit\neffort: high\nbackground: true\npermissionMode: plan\n\
         skills: protocol, style\ncolor: red\nhooks:\n  Stop: []\n---\nReview.\n";
-    let parsed = one(text, Format::Claude);
+    let parsed = one(text, AgentFormat::Claude);
     let agent = &parsed.agent;
     assert_eq!(agent.name.as_deref(), Some("reviewer"));
     assert_eq!(
@@ -61,19 +61,19 @@ fn an_agent_of_claude_code() {
 fn a_restriction_that_is_not_possible_here_is_a_warning() {
     for (format, text) in [
         (
-            Format::Claude,
+            AgentFormat::Claude,
             "---\nname: a\ndescription: d\ndisallowedTools: Bash\n---\n",
         ),
         (
-            Format::Opencode,
+            AgentFormat::Opencode,
             "---\nname: a\ndescription: d\ntools: {write: false}\n---\n",
         ),
         (
-            Format::Opencode,
+            AgentFormat::Opencode,
             "---\nname: a\ndescription: d\npermission: {edit: deny}\n---\n",
         ),
         (
-            Format::Codex,
+            AgentFormat::Codex,
             "name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\nsandbox_mode = 'read-only'\n",
         ),
     ] {
@@ -90,7 +90,7 @@ fn an_agent_of_copilot() {
     let text = "---\nname: Reviewer\ndescription: d\ntools: ['read', 'search', 'github/*']\n\
         model: [gpt-5, claude-sonnet-4.5]\nreasoning-effort: low\nskills: [protocol]\ntarget: vscode\n\
         mcp-servers: {}\nhandoffs: []\n---\n";
-    let parsed = one(text, Format::Copilot);
+    let parsed = one(text, AgentFormat::Copilot);
     let agent = &parsed.agent;
     assert_eq!(agent.tools, Some(words(&["read", "search", "github/*"])));
     assert_eq!(agent.model.as_deref(), Some("gpt-5"));
@@ -111,7 +111,11 @@ fn an_agent_of_copilot() {
         ("read, edit", Some(words(&["read", "edit"]))),
     ] {
         let text = format!("---\nname: a\ndescription: d\ntools: {tools}\n---\n");
-        assert_eq!(one(&text, Format::Copilot).agent.tools, expected, "{tools}");
+        assert_eq!(
+            one(&text, AgentFormat::Copilot).agent.tools,
+            expected,
+            "{tools}"
+        );
     }
 }
 
@@ -119,22 +123,25 @@ fn an_agent_of_copilot() {
 fn an_agent_of_gemini_cli() {
     let text = "---\nname: auditor\ndescription: d\nkind: local\ntools:\n  - read_file\nmodel: inherit\n\
         temperature: 0.2\nmax_turns: 10\ntimeout_mins: 5\n---\n";
-    let parsed = one(text, Format::Gemini);
+    let parsed = one(text, AgentFormat::Gemini);
     assert_eq!(parsed.agent.tools, Some(words(&["read_file"])));
     assert_eq!(parsed.agent.model, None);
     assert_eq!(parsed.agent.max_execution_time_ms, Some(300_000));
     assert_eq!(turns(&parsed), Some(10));
     assert_eq!(said(&parsed), [("agent-unmapped", 8)]);
     let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
-    assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
+    assert_eq!(
+        said(&one(remote, AgentFormat::Gemini)),
+        [("agent-elsewhere", 4)]
+    );
     let wrong = "---\nname: a\ndescription: d\ntimeout_mins: soon\n---\n";
-    let wrong = one(wrong, Format::Gemini);
+    let wrong = one(wrong, AgentFormat::Gemini);
     assert_eq!(said(&wrong), [("agent-contract", 4)]);
     assert_eq!(wrong.agent.max_execution_time_ms, Some(1));
 }
 
 /// The turns that an agent may take.
-fn turns(parsed: &Parsed) -> Option<u64> {
+fn turns(parsed: &ParsedAgent) -> Option<u64> {
     let budget = parsed.agent.turn_budget.as_ref();
     budget.map(|budget| budget.max_turns)
 }
@@ -142,21 +149,21 @@ fn turns(parsed: &Parsed) -> Option<u64> {
 #[test]
 fn every_host_with_a_limit_of_turns_has_the_one_of_grove() {
     for (format, line, expected) in [
-        (Format::Claude, "maxTurns: 7", Some(7)),
-        (Format::Gemini, "max_turns: 50", Some(50)),
-        (Format::Opencode, "steps: 3", Some(3)),
-        (Format::Opencode, "maxSteps: 4", Some(4)),
-        (Format::Opencode, "steps: 3\nmaxSteps: 4", Some(3)),
-        (Format::Opencode, "steps:", None),
-        (Format::Native, "turnBudget: {maxTurns: 5}", Some(5)),
-        (Format::Native, "turnBudget: '5'", Some(5)),
+        (AgentFormat::Claude, "maxTurns: 7", Some(7)),
+        (AgentFormat::Gemini, "max_turns: 50", Some(50)),
+        (AgentFormat::Opencode, "steps: 3", Some(3)),
+        (AgentFormat::Opencode, "maxSteps: 4", Some(4)),
+        (AgentFormat::Opencode, "steps: 3\nmaxSteps: 4", Some(3)),
+        (AgentFormat::Opencode, "steps:", None),
+        (AgentFormat::Native, "turnBudget: {maxTurns: 5}", Some(5)),
+        (AgentFormat::Native, "turnBudget: '5'", Some(5)),
     ] {
         let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
         assert_eq!(turns(&one(&text, format)), expected, "{text}");
     }
     for line in ["maxTurns: 0", "maxTurns: many", "maxTurns: [1]"] {
         let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
-        let parsed = one(&text, Format::Claude);
+        let parsed = one(&text, AgentFormat::Claude);
         assert_eq!(turns(&parsed), Some(1), "{line}");
         assert_eq!(said(&parsed), [("agent-contract", 4)], "{line}");
     }
@@ -174,14 +181,14 @@ fn tools_that_are_denied_are_taken_from_those_that_an_agent_of_claude_code_has()
         let text = format!(
             "---\nname: a\ndescription: d\ntools: {tools}\ndisallowedTools: {denied}\n---\n"
         );
-        let parsed = one(&text, Format::Claude);
+        let parsed = one(&text, AgentFormat::Claude);
         assert_eq!(parsed.agent.tools, Some(words(&expected)), "{text}");
         assert_eq!(parsed.diagnostics.len(), findings, "{text}");
         assert_eq!(parsed.agent.unknown.len(), findings, "{text}");
     }
     // In Grove's own format a blank is part of a name.
     let text = "---\nname: a\ndescription: d\ntools: Read Write, Edit\n---\n";
-    let native = one(text, Format::Native);
+    let native = one(text, AgentFormat::Native);
     assert_eq!(native.agent.tools, Some(words(&["Read Write", "Edit"])));
 }
 
@@ -189,7 +196,7 @@ fn tools_that_are_denied_are_taken_from_those_that_an_agent_of_claude_code_has()
 fn tables_of_codex_with_the_name_of_a_key_of_grove_are_kept() {
     let text = "name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\n[tools]\nview_image = true\n\
         [[skills.config]]\npath = '/x/SKILL.md'\nenabled = false\n";
-    let parsed = one(text, Format::Codex);
+    let parsed = one(text, AgentFormat::Codex);
     let kept: Vec<&str> = parsed
         .agent
         .unknown
@@ -211,7 +218,7 @@ fn tables_of_codex_with_the_name_of_a_key_of_grove_are_kept() {
 fn an_agent_of_opencode() {
     let text = "---\ndescription: d\nmode: subagent\nmodel: anthropic/claude-sonnet-4\n\
         tools:\n  '*': false\n  read: true\n  write: false\ndisable: true\n---\nbody\n";
-    let parsed = one(text, Format::Opencode);
+    let parsed = one(text, AgentFormat::Opencode);
     assert_eq!(parsed.agent.tools, Some(words(&["read"])));
     assert_eq!(
         parsed.agent.model.as_deref(),
@@ -227,7 +234,7 @@ fn the_agents_in_the_settings_of_opencode() {
         \"reviewer\": {\n      \"description\": \"Reviews.\",\n      \"prompt\": \"Review.\\nWell.\",\n      \
         \"mode\": \"subagent\",\n    },\n    \"broken\": 1,\n    \"outside\": {\"description\": \"d\", \
         \"prompt\": \"{file:./x.txt}\"},\n  },\n}\n";
-    let found = read(text.as_bytes(), Format::OpencodeJson);
+    let found = read(text.as_bytes(), AgentFormat::OpencodeJson);
     let names: Vec<&str> = found
         .iter()
         .filter_map(|one| one.member.as_deref())
@@ -240,10 +247,10 @@ fn the_agents_in_the_settings_of_opencode() {
     assert_eq!(said(reviewer), [("agent-unmapped", 8)]);
     assert_eq!(said(&found[1].parsed), [("agent-syntax", 10)]);
     assert_eq!(said(&found[2].parsed), [("agent-elsewhere", 11)]);
-    assert_eq!(read(b"{\"model\": \"x\"}", Format::OpencodeJson), []);
+    assert_eq!(read(b"{\"model\": \"x\"}", AgentFormat::OpencodeJson), []);
     for (text, line) in [("{\n\"agent\": [", 2), ("{\n\"agent\": []}", 2)] {
         assert_eq!(
-            said(&one(text, Format::OpencodeJson)),
+            said(&one(text, AgentFormat::OpencodeJson)),
             [("agent-syntax", line)]
         );
     }
@@ -254,7 +261,7 @@ fn a_role_of_codex() {
     let text = "name = \"explorer\"\ndescription = \"Finds.\"\nmodel = \"gpt-5\"\n\
         model_reasoning_effort = \"medium\"\ndeveloper_instructions = \"\"\"\nFind.\nNothing else.\n\"\"\"\n\
         nickname_candidates = [\"Ada\"]\n[mcp_servers.docs]\ncommand = \"x\"\n";
-    let parsed = one(text, Format::Codex);
+    let parsed = one(text, AgentFormat::Codex);
     assert_eq!(parsed.agent.name.as_deref(), Some("explorer"));
     assert_eq!(parsed.agent.model.as_deref(), Some("gpt-5"));
     assert_eq!(parsed.agent.thinking.as_deref(), Some("medium"));
@@ -268,33 +275,33 @@ fn a_role_of_codex() {
         ("name = \"a\"\ndescription = \"d\"\n", 1),
     ] {
         assert_eq!(
-            said(&one(text, Format::Codex)),
+            said(&one(text, AgentFormat::Codex)),
             [("agent-syntax", line)],
             "{text}"
         );
     }
     let wrong = one(
         "description = 'd'\ndeveloper_instructions = [1]\n",
-        Format::Codex,
+        AgentFormat::Codex,
     );
     assert_eq!(said(&wrong), [("field-required-type", 2)]);
-    assert!(!one(&"a = [".repeat(10_000), Format::Codex).is_valid());
+    assert!(!one(&"a = [".repeat(10_000), AgentFormat::Codex).is_valid());
     let many = format!(
         "developer_instructions = 'x'\nx = [{}]\n",
         "1,".repeat(100_000)
     );
-    assert!(!one(&many, Format::Codex).is_valid());
+    assert!(!one(&many, AgentFormat::Codex).is_valid());
 }
 
 #[test]
 fn keys_of_grove_mean_the_same_in_every_markdown_format() {
     let text = "---\nname: a\ndescription: d\nskillInjection: light\nskills: x\ninheritSkills: true\n---\n";
-    let native = one(text, Format::Native);
+    let native = one(text, AgentFormat::Native);
     for format in [
-        Format::Claude,
-        Format::Copilot,
-        Format::Gemini,
-        Format::Opencode,
+        AgentFormat::Claude,
+        AgentFormat::Copilot,
+        AgentFormat::Gemini,
+        AgentFormat::Opencode,
     ] {
         assert_eq!(one(text, format), native, "{format:?}");
     }
@@ -303,14 +310,14 @@ fn keys_of_grove_mean_the_same_in_every_markdown_format() {
 #[test]
 fn a_format_takes_files_by_their_names() {
     for (format, name, expected) in [
-        (Format::Claude, "a.md", true),
-        (Format::Copilot, "a.agent.md", true),
-        (Format::Copilot, "a.toml", false),
-        (Format::Codex, "a.toml", true),
-        (Format::Codex, "a.md", false),
-        (Format::Codex, ".toml", false),
-        (Format::OpencodeJson, "opencode.json", true),
-        (Format::OpencodeJson, "other.json", false),
+        (AgentFormat::Claude, "a.md", true),
+        (AgentFormat::Copilot, "a.agent.md", true),
+        (AgentFormat::Copilot, "a.toml", false),
+        (AgentFormat::Codex, "a.toml", true),
+        (AgentFormat::Codex, "a.md", false),
+        (AgentFormat::Codex, ".toml", false),
+        (AgentFormat::OpencodeJson, "opencode.json", true),
+        (AgentFormat::OpencodeJson, "other.json", false),
     ] {
         assert_eq!(format.takes(name), expected, "{format:?} {name}");
     }
@@ -318,7 +325,11 @@ fn a_format_takes_files_by_their_names() {
 
 #[test]
 fn bytes_that_are_no_text_are_placed_in_every_format() {
-    for format in [Format::Native, Format::Codex, Format::OpencodeJson] {
+    for format in [
+        AgentFormat::Native,
+        AgentFormat::Codex,
+        AgentFormat::OpencodeJson,
+    ] {
         let found = read(b"---\nx\xff", format);
         assert_eq!(found[0].parsed.diagnostics[0].code, Code::NotUtf8);
         assert_eq!(
@@ -337,14 +348,14 @@ proptest! {
             "# note\n".repeat(before),
             "# note\n".repeat(after)
         );
-        let parsed = one(&text, Format::Claude);
+        let parsed = one(&text, AgentFormat::Claude);
         let line = u32::try_from(3 + before).unwrap();
         prop_assert_eq!(said(&parsed), [("agent-unmapped", line)]);
     }
 
     #[test]
     fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for format in [Format::Claude, Format::Codex, Format::OpencodeJson, Format::Opencode] {
+        for format in [AgentFormat::Claude, AgentFormat::Codex, AgentFormat::OpencodeJson, AgentFormat::Opencode] {
             let _ = read(&bytes, format);
         }
     }
@@ -358,7 +369,10 @@ fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
         (r#""prompt": "q\"//,", "list": [1, 2, /* 3 */ ]"#, "q\"//,"),
     ] {
         let text = format!("{{\n\"agent\": {{\"a\": {{ {inner}\n, }}, // é\n}},}}");
-        let found = read(text.replace("\n,", "\n").as_bytes(), Format::OpencodeJson);
+        let found = read(
+            text.replace("\n,", "\n").as_bytes(),
+            AgentFormat::OpencodeJson,
+        );
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(
             found[0].parsed.inner_body.as_deref(),
@@ -367,14 +381,14 @@ fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
         );
     }
     for wrong in ["{\"agent\": {} /* x", "{\"agent\": [1,,2]}"] {
-        assert!(!one(wrong, Format::OpencodeJson).is_valid(), "{wrong}");
+        assert!(!one(wrong, AgentFormat::OpencodeJson).is_valid(), "{wrong}");
     }
 }
 
 #[test]
 fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
     let text = "{\n  \"agent\": {\n    \"a\": {\"description\": \"d\", \"prompt\": \"p\"},\n    \"b\": {\n      \"prompt\": \"p\"\n    }\n  }\n}\n";
-    let found = super::read(text.as_bytes(), Format::OpencodeJson);
+    let found = super::read(text.as_bytes(), AgentFormat::OpencodeJson);
     assert_eq!(said(&found[0].parsed), []);
     assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
 }
@@ -393,10 +407,13 @@ fn named(path: &str, content: Result<&str, &str>) -> NamedFiles {
 fn roles_that_codex_settings_declare_have_what_their_files_say_first() {
     let settings = "api_key = 'secret'\n[agents]\nmax_threads = 6\n[agents.lead]\ndescription = 'declared'\nconfig_file = 'roles/lead.toml'\nnickname_candidates = ['A']\n";
     assert_eq!(
-        named_files(settings.as_bytes(), Format::CodexConfig),
+        named_files(settings.as_bytes(), AgentFormat::CodexConfig),
         ["roles/lead.toml"]
     );
-    assert_eq!(named_files(settings.as_bytes(), Format::Codex), [""; 0]);
+    assert_eq!(
+        named_files(settings.as_bytes(), AgentFormat::Codex),
+        [""; 0]
+    );
     for (file, name, description) in [
         ("developer_instructions = 'Do'\n", "lead", "declared"),
         (
@@ -406,7 +423,7 @@ fn roles_that_codex_settings_declare_have_what_their_files_say_first() {
         ),
     ] {
         let named = named("roles/lead.toml", Ok(file));
-        let found = read_with(settings.as_bytes(), Format::CodexConfig, &named);
+        let found = read_with(settings.as_bytes(), AgentFormat::CodexConfig, &named);
         let [found] = found.as_slice() else {
             panic!("one role: {found:?}");
         };
@@ -457,7 +474,7 @@ fn a_declared_role_without_a_file_that_can_be_read_is_no_agent() {
         ),
     ] {
         let settings = format!("[agents.lead]\n{declared}\n");
-        let found = read_with(settings.as_bytes(), Format::CodexConfig, named);
+        let found = read_with(settings.as_bytes(), AgentFormat::CodexConfig, named);
         assert_eq!(found.len(), 1, "{declared}");
         assert!(!found[0].parsed.is_valid(), "{declared}");
         let finding = &found[0].parsed.diagnostics[0];
@@ -470,9 +487,9 @@ fn a_declared_role_without_a_file_that_can_be_read_is_no_agent() {
         "agents = 3\n",
         "[other.agents.x]\n",
     ] {
-        let found = read_with(nothing.as_bytes(), Format::CodexConfig, &none);
+        let found = read_with(nothing.as_bytes(), AgentFormat::CodexConfig, &none);
         assert_eq!(found, [], "{nothing}");
     }
-    let broken = read_with(b"[agents", Format::CodexConfig, &none);
+    let broken = read_with(b"[agents", AgentFormat::CodexConfig, &none);
     assert!(!broken[0].parsed.is_valid());
 }

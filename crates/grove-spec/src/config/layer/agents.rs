@@ -4,11 +4,11 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use super::{Item, LayerReader};
-use crate::agent::overrides::{self, AgentOverride, Fault, Overrides, Spelling};
+use crate::agent::overrides::{self, AgentOverride, FieldSpelling, OverrideFault, Overrides};
 use crate::codes::Code;
 use crate::config::{Origin, keys};
 use crate::diagnostic::Diagnostic;
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
 impl LayerReader<'_> {
     pub(super) fn agents(&mut self) -> &mut Overrides {
@@ -16,7 +16,6 @@ impl LayerReader<'_> {
         self.layer.agents.get_or_insert_with(none)
     }
 
-    /// Reads the overrides of one agent.
     pub(super) fn agent(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
         let path = format!("agents.overrides.{}", name.get_ref());
         let node = self.node(value, 0);
@@ -29,29 +28,31 @@ impl LayerReader<'_> {
             return;
         };
         let mut faults = Vec::new();
-        let told = |entry: &Entry, fault| faults.push((entry.clone(), fault));
-        let fields = overrides::read_fields(entries, Spelling::Config, self.file, told);
+        let told = |entry: &YamlEntry, fault| faults.push((entry.clone(), fault));
+        let fields = overrides::read_fields(entries, FieldSpelling::Config, self.file, told);
         for (entry, fault) in faults {
             let path = format!("{path}.{}", entry.key);
             let (code, message) = match fault {
-                Fault::Unknown if Fault::loses_restriction(&entry.key) => (
+                OverrideFault::Unknown if OverrideFault::loses_restriction(&entry.key) => (
                     Code::SettingsRestriction,
                     format!("unknown key `{path}`, which may be meant to restrict the agent"),
                 ),
-                Fault::Unknown => (Code::ConfigUnknownKey, format!("unknown key `{path}`")),
-                Fault::Kind(field) => (
+                OverrideFault::Unknown => (Code::ConfigUnknownKey, format!("unknown key `{path}`")),
+                OverrideFault::Kind(field) => (
                     Code::ConfigValue,
                     format!(
                         "`{path}` must be {}; {}",
-                        field.wanted(),
-                        Fault::outcome(field)
+                        field.override_takes(),
+                        OverrideFault::outcome(field)
                     ),
                 ),
             };
             let mut finding = Diagnostic::new(code, message)
                 .in_file(self.file)
                 .with_names(vec![name.get_ref().to_string()]);
-            if let Some(meant) = keys::meant(&path).filter(|_| matches!(fault, Fault::Unknown)) {
+            if let Some(meant) =
+                keys::nearest_key(&path).filter(|_| matches!(fault, OverrideFault::Unknown))
+            {
                 finding = finding.with_help(format!("did you mean `{meant}`?"));
             }
             self.diagnostics.push(finding.at(entry.position));
@@ -68,17 +69,16 @@ impl LayerReader<'_> {
         self.agents().agents.push(of_agent);
     }
 
-    /// A value as the tree into which JSON and YAML are read.
-    fn node(&self, value: Item<'_, '_>, depth: usize) -> Node {
+    fn node(&self, value: Item<'_, '_>, depth: usize) -> YamlNode {
         let position = self.position(&value.span());
         // No field takes a mapping, so an empty one stands for every value that no field takes.
-        let nothing = Value::Map(Vec::new());
+        let nothing = YamlValue::Map(Vec::new());
         let inner = match value.get_ref() {
-            DeValue::String(text) => return Node::text(text.to_string(), position),
-            DeValue::Boolean(flag) => return Node::plain(flag.to_string(), position),
+            DeValue::String(text) => return YamlNode::text(text.to_string(), position),
+            DeValue::Boolean(flag) => return YamlNode::plain(flag.to_string(), position),
             DeValue::Integer(number) => {
                 match u64::from_str_radix(number.as_str(), number.radix()) {
-                    Ok(number) => return Node::plain(number.to_string(), position),
+                    Ok(number) => return YamlNode::plain(number.to_string(), position),
                     Err(_) => nothing,
                 }
             }
@@ -87,18 +87,18 @@ impl LayerReader<'_> {
             _ if depth > 2 => nothing,
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.node(item, depth + 1));
-                Value::List(items.collect())
+                YamlValue::List(items.collect())
             }
             DeValue::Table(table) => {
-                let entries = table.iter().map(|(key, value)| Entry {
+                let entries = table.iter().map(|(key, value)| YamlEntry {
                     key: key.get_ref().to_string().into(),
                     position: self.position(&key.span()),
                     value: self.node(value, depth + 1),
                 });
-                Value::Map(entries.collect())
+                YamlValue::Map(entries.collect())
             }
         };
-        Node::new(inner, position)
+        YamlNode::new(inner, position)
     }
 }
 

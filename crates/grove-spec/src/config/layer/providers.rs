@@ -3,11 +3,10 @@
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::super::kinds::{ConfigKind, Money, Number, OptionalText, Texts};
+use super::super::kinds::{ConfigKind, Limit, Money, OptionalText, Texts};
 use super::{Item, LayerReader};
 use crate::config::{KeyPlace, LayerScope, ModelEntry, ProviderEntry};
 
-/// The words for the APIs of providers.
 const INTERFACES: [&str; 3] = ["anthropic", "openai-responses", "openai-chat"];
 
 impl LayerReader<'_> {
@@ -68,7 +67,6 @@ impl LayerReader<'_> {
     }
 }
 
-/// The form that an address must have.
 const ADDRESS: &str = "an address of the form `https://host[:port][/path]`";
 
 /// Returns true if a text can be the address of a provider. The code that calls providers splits addresses; an address
@@ -83,7 +81,6 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// The form that a list of models must have.
 const MODELS: &str = "a list of ids, or of tables with `id` and, where known, `context`, `input` and `output` (prices per million tokens), `cached` and `cache_write`";
 
 fn models(value: &DeValue<'_>) -> Option<Vec<ModelEntry>> {
@@ -104,7 +101,7 @@ fn model(value: &DeValue<'_>) -> Option<ModelEntry> {
         let value = value.get_ref();
         match key.get_ref().as_ref() {
             "id" => model.id = OptionalText::read(value)??,
-            "context" => model.context = Some(Number::read(value)?),
+            "context" => model.context = Some(Limit::read(value)?),
             "input" => model.input = Some(Money::read(value)??),
             "output" => model.output = Some(Money::read(value)??),
             "cached" => model.cached = Some(Money::read(value)??),

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use crate::agent::known_keys::KNOWN;
-use crate::yaml::{Block, Node, Value, events, read_block};
+use crate::yaml::{YamlBlock, YamlNode, YamlValue, events, read_block};
 
-fn read(text: &str) -> Block {
+fn read(text: &str) -> YamlBlock {
     read_block(text, 2, KNOWN)
 }
 
@@ -25,14 +25,14 @@ fn shape(text: &str) -> (Vec<String>, Vec<(&'static str, u32)>) {
 fn said(text: &str, key: &str) -> Vec<String> {
     let block = read(text);
     let entry = block.entries.iter().find(|entry| entry.key == key);
-    let texts = |nodes: &[Node]| -> Vec<String> {
+    let texts = |nodes: &[YamlNode]| -> Vec<String> {
         let texts = nodes.iter().map(|node| node.as_text().unwrap_or("no text"));
         texts.map(str::to_owned).collect()
     };
     match entry.map(|entry| &entry.value) {
         None => Vec::new(),
         Some(node) => match &node.value {
-            Value::List(items) => texts(items),
+            YamlValue::List(items) => texts(items),
             _ => texts(std::slice::from_ref(node)),
         },
     }
@@ -46,7 +46,7 @@ fn description(text: &str) -> (Option<String>, Vec<&'static str>) {
         .iter()
         .find(|entry| entry.key == "description")
         .map(|entry| &entry.value);
-    (node.and_then(Node::as_text).map(str::to_owned), codes)
+    (node.and_then(YamlNode::as_text).map(str::to_owned), codes)
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn nested_keys_keep_their_shape() {
     assert_eq!(
         metadata
             .and_then(|node| node.get("author"))
-            .and_then(Node::as_text),
+            .and_then(YamlNode::as_text),
         Some("me: myself")
     );
     assert_eq!(
         metadata
             .and_then(|node| node.get("version"))
-            .and_then(Node::as_text),
+            .and_then(YamlNode::as_text),
         Some("1")
     );
 }
@@ -159,15 +159,15 @@ fn a_list_deep_in_a_value_leaves_the_rest_of_it_as_it_is() {
     let text = "name: x\nmcp-servers:\n  docs:\n    command: npx\n    args: [\n      '-y',\n      'a: b'\n    ]\n    env:\n      A: b\nmodel: m\n";
     let block = read(text);
     let server = block.entries[1].value.get("docs").unwrap();
-    let Value::List(args) = &server.get("args").unwrap().value else {
+    let YamlValue::List(args) = &server.get("args").unwrap().value else {
         panic!("{server:?}");
     };
-    let words: Vec<_> = args.iter().filter_map(Node::as_text).collect();
+    let words: Vec<_> = args.iter().filter_map(YamlNode::as_text).collect();
     assert_eq!(words, ["-y", "a: b"]);
     // Positions are those in the file, not in the repaired text.
     assert_eq!(args[1].position, crate::Position::new(8, 7));
     let inner = server.get("env").and_then(|env| env.get("A"));
-    assert_eq!(inner.and_then(Node::as_text), Some("b"));
+    assert_eq!(inner.and_then(YamlNode::as_text), Some("b"));
     assert_eq!(shape(text).1, [(REPAIRED, 9)]);
 }
 
@@ -200,7 +200,7 @@ fn a_tab_after_the_colon_is_yaml() {
     assert_eq!(said(text, "name"), ["x"]);
     assert_eq!(said(text, "description"), ["Reads\tit"]);
     let author = block.entries[2].value.get("author");
-    assert_eq!(author.and_then(Node::as_text), Some("me"));
+    assert_eq!(author.and_then(YamlNode::as_text), Some("me"));
     assert_eq!(block.entries[0].value.position, crate::Position::new(2, 7));
 }
 
@@ -418,11 +418,13 @@ fn in_brackets() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-fn without_places(node: &Node) -> String {
+fn without_places(node: &YamlNode) -> String {
     match &node.value {
-        Value::Text(scalar) => format!("{scalar:?}"),
-        Value::List(items) => format!("{:?}", items.iter().map(without_places).collect::<Vec<_>>()),
-        Value::Map(entries) => entries
+        YamlValue::Text(scalar) => format!("{scalar:?}"),
+        YamlValue::List(items) => {
+            format!("{:?}", items.iter().map(without_places).collect::<Vec<_>>())
+        }
+        YamlValue::Map(entries) => entries
             .iter()
             .map(|entry| format!("{}={};", entry.key, without_places(&entry.value)))
             .collect::<Vec<_>>()

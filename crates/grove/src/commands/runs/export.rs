@@ -12,14 +12,13 @@ use grove_skills::Environment;
 use crate::args::RunExportArgs;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::commands::{Outcome, absolute, agreed, tilde};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-/// Writes what there is to know of a run.
 pub(super) fn export(
     environment: &Environment,
     runs: &RunJournal,
     arguments: &RunExportArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let exported = runs.export(&arguments.run)?;
     let to_stdout = arguments

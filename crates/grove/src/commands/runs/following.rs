@@ -13,28 +13,26 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use grove_engine::WatchedRun;
 
-use super::live::{LiveView, Manner, Wanted};
+use super::live::{LiveView, ViewOptions, ViewerWish};
 use crate::command_error::CommandError;
 use crate::commands::{Outcome, counted};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use grove_engine::RunJournal;
 use grove_engine::words::{event_line, tokens_in_words};
 
 /// The time between two questions to the journal whether something is new.
 pub(super) const POLL: Duration = Duration::from_millis(15);
-/// The time between two checks that a process does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
 /// With fewer bytes on its disk the journal cannot grow: a transaction writes some pages of 4 KiB beside it.
 const LEAST_ROOM: u64 = 64 << 10;
 
-const MANNER: Manner = Manner {
+const MANNER: ViewOptions = ViewOptions {
     is_brief_when_over: false,
-    idle: "d detaches; Ctrl-C stops the run",
+    idle: "d leaves it in the background; Ctrl-C stops the run",
     answering: " · Ctrl-C stops the run",
 };
 
-/// A run that is followed, and the options of its view.
-pub(super) struct Following<'a> {
+pub(super) struct FollowedRun<'a> {
     pub(super) environment: &'a Environment,
     pub(super) runs: &'a RunJournal,
     pub(super) run: &'a str,
@@ -44,41 +42,38 @@ pub(super) struct Following<'a> {
     pub(super) timeout: Option<u64>,
 }
 
-/// The reason why a run is not followed any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum FollowEnd {
     Over,
     TimeUp,
-    /// A person at the terminal left it.
-    Detached,
-    /// A signal ended the view.
+    LeftInBackground,
     Terminated,
     HungUp,
 }
 
-impl Left {
+impl FollowEnd {
     /// Returns the exit code. It is never 0 for a run that goes on, since that has no result yet; for a signal it is the
     /// code that shells use.
     fn exit_code(self) -> u8 {
         match self {
             Self::Over => 0,
-            Self::TimeUp | Self::Detached => 7,
+            Self::TimeUp | Self::LeftInBackground => 7,
             Self::HungUp => 129,
             Self::Terminated => 143,
         }
     }
 }
 
-impl Following<'_> {
+impl FollowedRun<'_> {
     /// Follows a run to its end. Interrupted once it is told to stop and its result is waited for; twice it is ended.
-    pub(super) fn follow(&self, out: &mut Output) -> Outcome {
+    pub(super) fn follow(&self, out: &mut CommandOutput) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(CommandError::internal)?;
         let left = runtime.block_on(self.show_until_over(out))?;
         let (runs, run) = (self.runs, self.run);
-        if left != Left::Over {
+        if left != FollowEnd::Over {
             let note = format!("run {run} continues; `grove runs wait {run}` waits for it");
             out.note(&note);
             return Ok(left.exit_code());
@@ -107,8 +102,8 @@ impl Following<'_> {
         })
     }
 
-    async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
-        let mut signals = Signals::new()?;
+    async fn show_until_over(&self, out: &mut CommandOutput) -> Result<FollowEnd, CommandError> {
+        let mut signals = ViewSignals::new()?;
         let mut watched = WatchedRun::new(self.runs, self.run)?;
         let mut view = if self.json {
             None
@@ -119,7 +114,7 @@ impl Following<'_> {
         // Nothing of the view may stand where something else is written, however it ended.
         if let Some(view) = &mut view {
             // One child is in the line that says how the run ended.
-            if matches!(left, Ok(Left::Over))
+            if matches!(left, Ok(FollowEnd::Over))
                 && watched.is_over()
                 && watched.state.nodes.keys().nth(1).is_some()
             {
@@ -133,11 +128,11 @@ impl Following<'_> {
 
     async fn go_on(
         &self,
-        signals: &mut Signals,
+        signals: &mut ViewSignals,
         watched: &mut WatchedRun,
         view: &mut Option<LiveView<'_>>,
-        out: &mut Output,
-    ) -> Result<Left, CommandError> {
+        out: &mut CommandOutput,
+    ) -> Result<FollowEnd, CommandError> {
         let (runs, run) = (self.runs, self.run);
         let until = self.timeout;
         let until = until.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -157,17 +152,21 @@ impl Following<'_> {
             let is_asking = matches!(watched.state.run(), Execution::Asking(_));
             // A person at the terminal is asked; every other caller is told how to answer.
             if watched.is_over() || (is_waiting && !(is_asking && can_answer)) {
-                return Ok(Left::Over);
+                return Ok(FollowEnd::Over);
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(if is_waiting { Left::Over } else { Left::TimeUp });
+                return Ok(if is_waiting {
+                    FollowEnd::Over
+                } else {
+                    FollowEnd::TimeUp
+                });
             }
             if let Some(view) = view {
                 for wanted in view.show(&mut [&mut *watched], 0, runs, out) {
                     match wanted {
-                        Wanted::Leave if is_waiting => return Ok(Left::Over),
-                        Wanted::Leave => return Ok(Left::Detached),
-                        Wanted::Answer { run, node, answer } => {
+                        ViewerWish::Leave if is_waiting => return Ok(FollowEnd::Over),
+                        ViewerWish::Leave => return Ok(FollowEnd::LeftInBackground),
+                        ViewerWish::Answer { run, node, answer } => {
                             view.answer(runs, &run, &node, answer, out)?;
                         }
                     }
@@ -194,8 +193,8 @@ impl Following<'_> {
                     let note = if interrupted > 1 { "ending it now" } else { "stopping; press again to end it now" };
                     say(view.as_mut(), note, out);
                 }
-                _ = signals.terminate.recv() => return Ok(Left::Terminated),
-                _ = signals.hangup.recv() => return Ok(Left::HungUp),
+                _ = signals.terminate.recv() => return Ok(FollowEnd::Terminated),
+                _ = signals.hangup.recv() => return Ok(FollowEnd::HungUp),
             }
         }
     }
@@ -205,7 +204,7 @@ impl Following<'_> {
         &self,
         watched: &mut WatchedRun,
         mut view: Option<&mut LiveView<'_>>,
-        out: &mut Output,
+        out: &mut CommandOutput,
     ) -> Result<(), CommandError> {
         watched.take_news(self.runs, |_, event| {
             if self.json {
@@ -221,7 +220,7 @@ impl Following<'_> {
 }
 
 /// A note above the view, which is drawn anew below it.
-fn say(view: Option<&mut LiveView<'_>>, note: &str, out: &mut Output) {
+fn say(view: Option<&mut LiveView<'_>>, note: &str, out: &mut CommandOutput) {
     if let Some(view) = view {
         view.clear(out);
     }
@@ -254,13 +253,13 @@ impl JournalDisk {
 }
 
 /// The signals to a view: that its person wants the run to stop, or that the person is gone.
-pub(super) struct Signals {
+pub(super) struct ViewSignals {
     pub(super) interrupt: Signal,
     pub(super) terminate: Signal,
     pub(super) hangup: Signal,
 }
 
-impl Signals {
+impl ViewSignals {
     pub(super) fn new() -> Result<Self, CommandError> {
         let of = |kind| signal(kind).map_err(CommandError::internal);
         Ok(Self {
@@ -283,7 +282,7 @@ pub(super) fn plain_line(event: &Event) -> Option<String> {
     }
 }
 
-fn print_result(view: &RunView, out: &mut Output) {
+fn print_result(view: &RunView, out: &mut CommandOutput) {
     if let Some(result) = &view.answer {
         out.child_text(result);
     }
@@ -355,7 +354,6 @@ pub(super) fn how_to_go_on(view: &RunView) -> String {
     }
 }
 
-/// The exit code that a run's end means.
 fn exit_code(state: &Execution) -> u8 {
     use grove_engine::view::Cause;
     match state {

@@ -6,13 +6,13 @@ use grove_skills::Environment;
 use grove_spec::text::one_line;
 
 use crate::commands::{counted, tilde};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the health of runs, and returns a line if something needs attention.
 pub(crate) fn print_health(
     health: &RunsHealth,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Option<String> {
     out.line("");
     for provider in &health.providers {

@@ -6,16 +6,15 @@ use grove_spec::duration;
 use grove_spec::text::{first_names, one_line};
 use serde_json::json;
 
-use crate::args::LedgerArguments;
+use crate::args::LedgerArgs;
 use crate::commands::Outcome;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The number of lines of a failed command that are printed, and the characters of each.
 const MOST_PRINTED: usize = 8;
 const MOST_OF_LINE: usize = 300;
 
-/// Prints the ledger of a run, or the key with which ledgers are signed.
-pub(super) fn show(runs: &RunJournal, arguments: &LedgerArguments, out: &mut Output) -> Outcome {
+pub(super) fn show(runs: &RunJournal, arguments: &LedgerArgs, out: &mut CommandOutput) -> Outcome {
     let Some(given) = &arguments.run else {
         let key = runs.ledger_key()?;
         if arguments.json {
@@ -71,7 +70,7 @@ pub(super) fn show(runs: &RunJournal, arguments: &LedgerArguments, out: &mut Out
     Ok(code)
 }
 
-fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
+fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
     let view = &ledger.view;
     let accepted = |word: &str| match word {
         "none" => "nothing was required".to_owned(),

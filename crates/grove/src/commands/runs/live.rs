@@ -19,23 +19,21 @@ use grove_engine::view::NodeId;
 use grove_skills::Environment;
 
 use crate::command_error::CommandError;
-use crate::output::{Output, notes_terminal};
+use crate::output::{CommandOutput, notes_terminal};
 
-use frame::{Footer, FrameSize, ShownRun, askers, frame};
+use frame::{FrameFooter, FrameSize, ShownRun, asking_children, frame};
 use grove_engine::{RunJournal, WatchedRun};
-use keys::{AnswerPrompt, Keys, Struck};
-use screen::Screen;
+use keys::{AnswerPrompt, KeyOutcome, TerminalKeys};
+use screen::FrameScreen;
 pub(super) use watching::watch;
 
-/// The time between two frames.
 const FRAME: Duration = Duration::from_millis(40);
-/// The time between two looks into logs.
 const LOGS: Duration = Duration::from_millis(120);
 /// A frame is not older than this: its times go on.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The manner of a view: what its keys do beside answering, and what it shows.
-pub(super) struct Manner {
+pub(super) struct ViewOptions {
     /// True if no more than the heading of a run that is over is shown.
     pub(super) is_brief_when_over: bool,
     /// The line of keys while no child is being answered.
@@ -44,10 +42,8 @@ pub(super) struct Manner {
     pub(super) answering: &'static str,
 }
 
-/// A wish of the person at the terminal.
-pub(super) enum Wanted {
+pub(super) enum ViewerWish {
     Leave,
-    /// To answer a child.
     Answer {
         run: String,
         node: NodeId,
@@ -55,12 +51,11 @@ pub(super) enum Wanted {
     },
 }
 
-/// A terminal with frames.
 pub(super) struct LiveView<'a> {
     environment: &'a Environment,
-    manner: Manner,
-    screen: Screen,
-    keys: Option<Keys>,
+    manner: ViewOptions,
+    screen: FrameScreen,
+    keys: Option<TerminalKeys>,
     prompt: AnswerPrompt,
     drawn: Option<Instant>,
     logs_read: Option<Instant>,
@@ -69,12 +64,12 @@ pub(super) struct LiveView<'a> {
 
 impl<'a> LiveView<'a> {
     /// None without a terminal.
-    pub(super) fn at_terminal(environment: &'a Environment, manner: Manner) -> Option<Self> {
+    pub(super) fn at_terminal(environment: &'a Environment, manner: ViewOptions) -> Option<Self> {
         std::io::stderr().is_terminal().then(|| Self {
             environment,
             manner,
-            screen: Screen::default(),
-            keys: Keys::of_terminal(),
+            screen: FrameScreen::default(),
+            keys: TerminalKeys::of_terminal(),
             prompt: AnswerPrompt::default(),
             drawn: None,
             logs_read: None,
@@ -87,7 +82,6 @@ impl<'a> LiveView<'a> {
         self.keys.is_some()
     }
 
-    /// Takes note that something happened.
     pub(super) fn changed(&mut self) {
         self.is_stale = true;
     }
@@ -103,8 +97,8 @@ impl<'a> LiveView<'a> {
         runs: &mut [&mut WatchedRun],
         more_runs: usize,
         journal: &RunJournal,
-        out: &mut Output,
-    ) -> Vec<Wanted> {
+        out: &mut CommandOutput,
+    ) -> Vec<ViewerWish> {
         let size = self.size();
         let at = now();
         if self.logs_read.is_none_or(|read| read.elapsed() >= LOGS) {
@@ -113,7 +107,10 @@ impl<'a> LiveView<'a> {
                 self.is_stale |= run.read_logs(journal, size.rows, at);
             }
         }
-        let struck = self.keys.as_mut().map_or_else(Vec::new, Keys::struck);
+        let struck = self
+            .keys
+            .as_mut()
+            .map_or_else(Vec::new, TerminalKeys::struck);
         let age = self.drawn.map(|drawn| drawn.elapsed());
         let is_old = age.is_none_or(|age| age >= TICK || (self.is_stale && age >= FRAME));
         if struck.is_empty() && !is_old {
@@ -128,16 +125,16 @@ impl<'a> LiveView<'a> {
                 is_brief: self.manner.is_brief_when_over && run.is_over(),
             })
             .collect();
-        let asking = askers(&shown);
+        let asking = asking_children(&shown);
         let mut wanted = Vec::new();
         if self.keys.is_some() {
             self.prompt.settle(&asking);
         }
         for key in struck {
             match self.prompt.strike(key, &asking) {
-                Some(Struck::Leave) => wanted.push(Wanted::Leave),
-                Some(Struck::Answer { run, node, answer }) => {
-                    wanted.push(Wanted::Answer { run, node, answer });
+                Some(KeyOutcome::Leave) => wanted.push(ViewerWish::Leave),
+                Some(KeyOutcome::Answer { run, node, answer }) => {
+                    wanted.push(ViewerWish::Answer { run, node, answer });
                 }
                 None => {}
             }
@@ -153,7 +150,7 @@ impl<'a> LiveView<'a> {
             (None, 0) => self.manner.idle.to_owned(),
             (None, _) => format!("a answers · {}", self.manner.idle),
         };
-        let footer = Footer {
+        let footer = FrameFooter {
             hint: &hint,
             answer,
             more_runs,
@@ -171,7 +168,7 @@ impl<'a> LiveView<'a> {
     }
 
     /// Takes the frame away, so that something else can be written.
-    pub(super) fn clear(&mut self, out: &mut Output) {
+    pub(super) fn clear(&mut self, out: &mut CommandOutput) {
         let columns = self.size().columns;
         self.screen.clear(columns, out);
         self.drawn = None;
@@ -179,7 +176,7 @@ impl<'a> LiveView<'a> {
     }
 
     /// Takes the frame away and leaves the state of every child, as lines.
-    pub(super) fn leave(&mut self, runs: &[&mut WatchedRun], out: &mut Output) {
+    pub(super) fn leave(&mut self, runs: &[&mut WatchedRun], out: &mut CommandOutput) {
         self.clear(out);
         let size = self.size();
         let at = now();
@@ -196,7 +193,7 @@ impl<'a> LiveView<'a> {
             columns: size.columns - 1,
             rows: size.rows.saturating_sub(1).max(1),
         };
-        for line in frame(&shown, &Footer::default(), room) {
+        for line in frame(&shown, &FrameFooter::default(), room) {
             out.painted_note(&line.text);
             out.exact_note(b"\n");
         }
@@ -210,7 +207,7 @@ impl<'a> LiveView<'a> {
         run: &str,
         node: &NodeId,
         answer: String,
-        out: &mut Output,
+        out: &mut CommandOutput,
     ) -> Result<(), CommandError> {
         let given = format!("{run}.{node}");
         let wish = ChildWish::Answer(answer);

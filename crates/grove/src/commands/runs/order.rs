@@ -14,10 +14,8 @@ use crate::args::RunArgs;
 use crate::command_error::CommandError;
 use crate::commands::input_text;
 
-/// Bytes of a request or a schema that are read.
 const MAX_REQUEST: u64 = 4 << 20;
 
-/// Reads an order from what was typed, and from the files that it names.
 pub(super) fn order(
     environment: &Environment,
     arguments: &RunArgs,
@@ -69,7 +67,6 @@ pub(super) fn order(
     Ok(order)
 }
 
-/// Reads an order from the words of a command line.
 fn typed(arguments: &RunArgs, texts: TypedTexts) -> Result<RunOrder, CommandError> {
     let grammar = "`grove run AGENT \"task\"`, `… '->' AGENT`, `… , AGENT \"task\"`";
     let TypedTexts { words, items } = texts;

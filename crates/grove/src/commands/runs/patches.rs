@@ -7,10 +7,9 @@ use grove_spec::text::one_line;
 use serde_json::json;
 
 use crate::commands::{Outcome, counted};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-/// Carries out `grove runs diff`.
-pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut CommandOutput) -> Outcome {
     let RunPatches { run, patches } = runs.patches(given)?;
     if json {
         let patches: Vec<_> = patches
@@ -59,13 +58,12 @@ pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Output)
     Ok(0)
 }
 
-/// Carries out `grove runs apply`.
 pub(super) fn apply(
     environment: &Environment,
     runs: &RunJournal,
     given: &str,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let applied = runs.apply(environment, given)?;
     if !json {

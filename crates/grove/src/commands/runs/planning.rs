@@ -6,10 +6,10 @@ use grove_spec::duration;
 use grove_spec::text::one_line;
 
 use crate::commands::counted;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(resolved: &ResolvedRun, out: &mut Output) {
+pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
     let (plan, task) = (&resolved.plan, &resolved.envelope.task);
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));

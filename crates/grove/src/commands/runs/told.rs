@@ -5,14 +5,14 @@ use grove_skills::Environment;
 use serde_json::json;
 
 use crate::commands::Outcome;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the text that a child was told; `given` is `RUN` or `RUN.NODE`.
 pub(crate) fn print_told(
     environment: &Environment,
     given: &str,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let child = RunJournal::open(environment)?.told(given)?;
     let told = &child.told;

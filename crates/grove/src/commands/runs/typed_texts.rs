@@ -8,9 +8,7 @@ use crate::args::RunArgs;
 use crate::command_error::CommandError;
 use crate::commands::input_text;
 
-/// Bytes of a task or a list that are read.
 const MAX_TEXT: u64 = 4 << 20;
-/// The word for a task that comes on standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// The words with every task in its place, and the items that the first one is for.

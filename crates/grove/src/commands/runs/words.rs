@@ -1,7 +1,9 @@
 //! The words in which people ask for runs: `scout "task" -> planner -> worker`, `worker "a" , worker "b"`.
 
 use grove_spec::agent::{OutputFile, OutputMode};
-use grove_spec::chain::{Collect, Expand, FanOut, Group, GroupSettings, Step, Task};
+use grove_spec::chain::{
+    ChainStep, ChainTask, Collect, Expand, GroupSettings, ParallelTasks, RepeatedTask,
+};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
@@ -12,17 +14,14 @@ const AND: [&str; 1] = [","];
 /// The name of the answers for all items in later tasks, where nothing else is said.
 const EACH: &str = "each";
 
-/// The steps that were typed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TypedSteps {
-    pub(super) steps: Vec<Step>,
-    /// True if they are a chain: more than one step.
+    pub(super) steps: Vec<ChainStep>,
     pub(super) is_chain: bool,
     /// The task of the whole: the first one.
     pub(super) task: String,
 }
 
-/// Returns true if a word stands between steps or tasks.
 pub(super) fn is_joint(word: &str) -> bool {
     THEN.contains(&word) || AND.contains(&word)
 }
@@ -35,14 +34,14 @@ impl TypedSteps {
             return Err(CommandError::usage(message));
         };
         let label = first.label.clone().or_else(|| Some("{item}".to_owned()));
-        let template = Task {
+        let template = ChainTask {
             task: Some(self.task.clone()),
             label,
             output_name: None,
             ..(**first).clone()
         };
         let output_name = first.output_name.clone();
-        let list = FanOut {
+        let list = RepeatedTask {
             expand: Expand {
                 items: Some(items.into_iter().map(Value::String).collect()),
                 ..Expand::default()
@@ -55,7 +54,7 @@ impl TypedSteps {
             settings: GroupSettings::default(),
         };
         if let Some(first) = self.steps.first_mut() {
-            *first = Step::FanOut(Box::new(list));
+            *first = ChainStep::FanOut(Box::new(list));
         }
         self.is_chain = true;
         Ok(())
@@ -67,19 +66,19 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, CommandError> {
     let mut typed = TypedSteps::default();
     for step in words.split(|word| THEN.contains(&word.as_str())) {
         let tasks = step.split(|word| AND.contains(&word.as_str()));
-        let tasks: Result<Vec<Task>, CommandError> = tasks.map(task).collect();
+        let tasks: Result<Vec<ChainTask>, CommandError> = tasks.map(task).collect();
         let mut tasks = tasks?;
         typed
             .steps
             .push(if tasks.len() == 1 && tasks[0].count.is_none() {
-                Step::One(Box::new(tasks.remove(0)))
+                ChainStep::One(Box::new(tasks.remove(0)))
             } else {
                 let settings = GroupSettings::default();
-                Step::Parallel(Box::new(Group { tasks, settings }))
+                ChainStep::Parallel(Box::new(ParallelTasks { tasks, settings }))
             });
     }
     typed.is_chain = typed.steps.len() > 1;
-    let first = typed.steps.first().map_or(&[][..], Step::tasks);
+    let first = typed.steps.first().map_or(&[][..], ChainStep::tasks);
     for task in first {
         if task.task.as_ref().is_none_or(|task| task.trim().is_empty()) {
             let message = format!("there is no task for `{}`", task.agent);
@@ -89,7 +88,7 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, CommandError> {
     let task = first.first().and_then(|task| task.task.clone());
     typed.task = task.unwrap_or_default();
     if typed.is_chain
-        && let Some(Step::One(first)) = typed.steps.first_mut()
+        && let Some(ChainStep::One(first)) = typed.steps.first_mut()
     {
         // What the first is asked is what the whole is asked: `{task}` in later steps.
         first.task = None;
@@ -98,7 +97,7 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, CommandError> {
 }
 
 /// `AGENT [TASK]`, where the agent may have settings: `AGENT[model=…,as=…]`.
-fn task(words: &[String]) -> Result<Task, CommandError> {
+fn task(words: &[String]) -> Result<ChainTask, CommandError> {
     let (name, rest) = match words {
         [] => return Err(CommandError::usage("an agent is missing")),
         [name, rest @ ..] => (name.as_str(), rest),
@@ -111,10 +110,10 @@ fn task(words: &[String]) -> Result<Task, CommandError> {
         Some((agent, settings)) => (agent, settings),
         None => (name, ""),
     };
-    let mut task = Task {
+    let mut task = ChainTask {
         agent: agent.to_owned(),
         task: rest.first().cloned(),
-        ..Task::default()
+        ..ChainTask::default()
     };
     for setting in settings.split(',').filter(|it| !it.trim().is_empty()) {
         let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -195,7 +194,7 @@ mod tests {
         assert_eq!(task.output, Some(OutputFile::File("a.md".to_owned())));
         assert_eq!(task.output_mode, Some(OutputMode::FileOnly));
         let group = typed("worker a , worker[count=2] b").unwrap();
-        assert!(matches!(&group.steps[0], Step::Parallel(group) if group.tasks.len() == 2));
+        assert!(matches!(&group.steps[0], ChainStep::Parallel(group) if group.tasks.len() == 2));
         for (text, wrong) in [
             ("scout", "there is no task for `scout`"),
             ("scout a b", "`b` is one word too many"),

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use grove_catalog::export::{self, Job, Source};
+use grove_catalog::export::{self, ExportJob, ExportSource};
 use grove_catalog::hosts::AgentRules;
-use grove_spec::agent::{Format, formats};
+use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{fence, skill};
 use grove_testkit::need::Need;
 use grove_testkit::needs;
@@ -106,18 +106,18 @@ fn file(case: usize) -> String {
     }
 }
 
-const HOSTS: [(&str, Format); 6] = [
-    ("pi", Format::Native),
-    ("claude", Format::Claude),
-    ("copilot", Format::Copilot),
-    ("gemini", Format::Gemini),
-    ("opencode", Format::Opencode),
-    ("codex", Format::Native),
+const HOSTS: [(&str, AgentFormat); 6] = [
+    ("pi", AgentFormat::Native),
+    ("claude", AgentFormat::Claude),
+    ("copilot", AgentFormat::Copilot),
+    ("gemini", AgentFormat::Gemini),
+    ("opencode", AgentFormat::Opencode),
+    ("codex", AgentFormat::Native),
 ];
 
 /// Every file that an export of these would write, in the frontmatter's words.
 fn exports(cases: usize) -> Vec<String> {
-    let rules: Vec<(AgentRules, Format)> = HOSTS
+    let rules: Vec<(AgentRules, AgentFormat)> = HOSTS
         .iter()
         .map(|(host, format)| (AgentRules::by_name(host).unwrap(), *format))
         .collect();
@@ -133,13 +133,13 @@ fn exports(cases: usize) -> Vec<String> {
         if !parsed.is_valid() {
             continue;
         }
-        let job = Job {
+        let job = ExportJob {
             title: "it",
             rules,
             inline: false,
             budget: usize::MAX,
         };
-        let source = Source {
+        let source = ExportSource {
             name: "a",
             address: Some("a@package:x"),
             agent: &parsed.agent,
@@ -150,7 +150,7 @@ fn exports(cases: usize) -> Vec<String> {
             skills: &[],
         };
         let (file, _) = export::agent(&job, &source);
-        if rules.export.format == Format::Codex {
+        if rules.export.format == AgentFormat::Codex {
             assert_eq!(
                 granting_in_toml(&file.text),
                 Vec::<String>::new(),
@@ -170,7 +170,7 @@ fn exports(cases: usize) -> Vec<String> {
 }
 
 fn granting_in_toml(text: &str) -> Vec<String> {
-    let found = formats::read(text.as_bytes(), Format::Codex)
+    let found = formats::read(text.as_bytes(), AgentFormat::Codex)
         .remove(0)
         .parsed;
     let keys = found

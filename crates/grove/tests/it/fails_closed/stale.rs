@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::need::Need;
 use grove_testkit::needs;
 
@@ -21,9 +21,9 @@ fn wrong_looks(folder: &Path, pairs: u64, mut write: impl FnMut(&Path, &str)) ->
     let text = |about: u64| format!("---\nname: a\ndescription: About {about:06}.\n---\n");
     fs::write(&file, text(0)).unwrap();
     let environment = Environment::for_home(folder.join("home"), folder.to_path_buf());
-    let request = || Request {
-        view: View::Folders(vec![root.clone()]),
-        ..Request::default()
+    let request = || DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.clone()]),
+        ..DiscoveryRequest::default()
     };
     let mut living = Library::new(environment.clone(), request());
     let mut wrong = 0;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use grove_testkit::session::{Session, assert_text, rows};
 use serde_json::{Value, json};
 
-use super::malformed_values::{MALFORMED, STARTS, Shape, in_toml};
+use super::malformed_values::{MALFORMED, STARTS, ValueShape, in_toml};
 use super::session;
 use crate::exported::{HOSTS, export};
 use crate::mcp_hostile::raw_client::{RawClient, call, request};
@@ -59,7 +59,7 @@ fn expected(
     takes_names: bool,
     format: &str,
     value: &str,
-    shape: Shape,
+    shape: ValueShape,
 ) -> Option<Expected> {
     let is_map = value.starts_with('{');
     match key {
@@ -75,7 +75,7 @@ fn expected(
             None
         }
         "tools" if matches!(format, "o" | "j" | "x") && is_map => None,
-        _ if takes_names && shape != Shape::Nothing => Some(Expected::Held),
+        _ if takes_names && shape != ValueShape::Nothing => Some(Expected::Held),
         _ => Some(Expected::Unused),
     }
 }
@@ -263,7 +263,7 @@ fn every_case_of_every_key_is_refused_a_prompt() {
 fn skills(session: &Session, key: &str, takes_names: bool) -> Vec<String> {
     let mut names = Vec::new();
     for (at, (value, shape)) in MALFORMED.into_iter().enumerate() {
-        if takes_names && shape != Shape::Nothing {
+        if takes_names && shape != ValueShape::Nothing {
             continue;
         }
         for (repaired, start) in STARTS.iter().enumerate() {
@@ -408,7 +408,7 @@ fn no_skill_whose_requirements_nobody_can_read_is_used_on_any_surface() {
         for (repaired, start) in STARTS.iter().enumerate() {
             for key in ["bins", "anyBins", "env", "config", "os"] {
                 // Names are what they take, and one alone is a list of it.
-                if matches!(shape, Shape::Text | Shape::Texts) {
+                if matches!(shape, ValueShape::Text | ValueShape::Texts) {
                     continue;
                 }
                 let name = format!("slip-{}-{at}-{repaired}", key.to_lowercase());

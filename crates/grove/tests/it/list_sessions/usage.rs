@@ -131,7 +131,7 @@ fn show_tells_who_is_asked_instead_and_no_size_of_what_was_not_read() {
     let session = small();
     let shown = session.grove("skills show pdf@user:.claude/skills");
     shown.prints([
-        "\nfor          nobody; models and people use `pdf@user:.agents/skills` instead\n",
+        "\nfor          neither models nor people; models and people use `pdf@user:.agents/skills` instead\n",
     ]);
     session.dir("home/work/r/odd/SKILL.md");
     let shown = session.grove("skills show odd --root r");

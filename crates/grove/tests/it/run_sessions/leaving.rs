@@ -142,7 +142,7 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
                 assert_eq!(code, 7, "{shown}");
                 assert!(shown.contains("continues"), "{shown}");
                 assert!(shown.contains("1 worker asks the model"), "{shown}");
-                assert!(shown.contains("d detaches"), "{shown}");
+                assert!(shown.contains("d leaves it in the background"), "{shown}");
             }
             _ => {
                 let mut command = session.command("project");

@@ -177,7 +177,7 @@ fn sessions_at(columns: usize) -> String {
     all.with(&["[exit code 0]"]);
     // What is answered in one terminal is answered in the others.
     watch.strike(&["keep a", "Enter"]);
-    let answered = ["✓ 2.1 worker complete", "d detaches"];
+    let answered = ["✓ 2.1 worker complete", "d leaves it in the background"];
     shown.push(("grove run, answered elsewhere", run.with(&answered)));
     session.file("project/go", "");
     shown.push(("grove run, over", run.with(&["[exit code 0]"])));

@@ -11,9 +11,9 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 /// The restriction in the lines of a file.
-fn restriction(lines: &str, format: Format) -> Option<Restriction> {
+fn restriction(lines: &str, format: AgentFormat) -> Option<Restriction> {
     let text = match format {
-        Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
+        AgentFormat::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
         _ => format!("---\nname: a\ndescription: d\n{lines}\n---\n"),
     };
     let parsed = read(text.as_bytes(), format).remove(0).parsed;
@@ -35,89 +35,89 @@ fn tools_that_an_agent_must_not_have() {
     for (lines, format, denied, is_whole) in [
         (
             "disallowedTools: Write, Edit Bash",
-            Format::Claude,
-            Denied::Tools(words(&["Write", "Edit", "Bash"])),
+            AgentFormat::Claude,
+            DeniedTools::Tools(words(&["Write", "Edit", "Bash"])),
             true,
         ),
         (
             "disallowedTools: [Write, 'Bash(rm:*)']",
-            Format::Claude,
-            Denied::Tools(words(&["Write", "Bash"])),
+            AgentFormat::Claude,
+            DeniedTools::Tools(words(&["Write", "Bash"])),
             false,
         ),
         // Words that no host has, but whose meaning is plain.
         (
             "deny-tools: bash, write",
-            Format::Native,
-            Denied::Tools(words(&["bash", "write"])),
+            AgentFormat::Native,
+            DeniedTools::Tools(words(&["bash", "write"])),
             true,
         ),
         (
             "permissionMode: plan",
-            Format::Claude,
-            Denied::Changes,
+            AgentFormat::Claude,
+            DeniedTools::Changes,
             true,
         ),
         (
             "sandbox_mode = 'read-only'",
-            Format::Codex,
-            Denied::Changes,
+            AgentFormat::Codex,
+            DeniedTools::Changes,
             true,
         ),
         (
             "tools: {read: true, grep: true, write: false, edit: false}",
-            Format::Opencode,
-            Denied::Tools(words(&["write", "edit"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["write", "edit"])),
             true,
         ),
         // One switch counts for all editing tools.
         (
             "tools: {write: false}",
-            Format::Opencode,
-            Denied::Tools(words(&["write", "edit"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["write", "edit"])),
             true,
         ),
         (
             "tools: {write: false, edit: true}",
-            Format::Opencode,
-            Denied::Tools(words(&["write"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["write"])),
             true,
         ),
         (
             "tools: {write: false, '*': true, bash: false}",
-            Format::Opencode,
-            Denied::Tools(words(&["bash"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["bash"])),
             true,
         ),
         (
             "permission: {edit: deny, bash: deny}",
-            Format::Opencode,
-            Denied::Tools(words(&["edit", "bash", "write"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["edit", "bash", "write"])),
             true,
         ),
         (
             "permission: {edit: ask, bash: {'*': allow, 'rm *': deny}}",
-            Format::Opencode,
-            Denied::Tools(words(&["bash"])),
+            AgentFormat::Opencode,
+            DeniedTools::Tools(words(&["bash"])),
             false,
         ),
         (
             "permission: {'*': deny, read: allow, edit: allow}",
-            Format::Opencode,
-            Denied::Others(words(&["read", "edit", "write"])),
+            AgentFormat::Opencode,
+            DeniedTools::Others(words(&["read", "edit", "write"])),
             true,
         ),
         // The last switch that matches counts.
         (
             "permission: {read: allow, '*': deny}",
-            Format::Opencode,
-            Denied::Others(Vec::new()),
+            AgentFormat::Opencode,
+            DeniedTools::Others(Vec::new()),
             true,
         ),
         (
             "permission: deny",
-            Format::Opencode,
-            Denied::Others(Vec::new()),
+            AgentFormat::Opencode,
+            DeniedTools::Others(Vec::new()),
             true,
         ),
     ] {
@@ -136,32 +136,40 @@ fn tools_that_an_agent_must_not_have() {
 #[test]
 fn other_restrictions_are_known_as_such_and_what_gives_more_is_none() {
     for (lines, format, is_one) in [
-        ("hooks: {PreToolUse: [x]}", Format::Claude, true),
-        ("hooks: {}", Format::Claude, false),
-        ("isolation: worktree", Format::Claude, true),
-        ("permissionMode: dontAsk", Format::Claude, true),
-        ("permissionMode: bypassPermissions", Format::Claude, false),
-        ("permissionMode: acceptEdits", Format::Claude, false),
-        ("mcpServers: {a: {}}", Format::Claude, false),
-        ("disallowedTools: []", Format::Claude, false),
-        ("color: red", Format::Claude, false),
-        ("agents: []", Format::Copilot, true),
-        ("agents: ['*']", Format::Copilot, false),
-        ("target: vscode", Format::Copilot, false),
-        ("tools: {read: true}", Format::Opencode, false),
-        ("permission: {edit: ask}", Format::Opencode, true),
-        ("permission: allow", Format::Opencode, false),
-        ("mode: subagent", Format::Opencode, false),
-        ("sandbox_mode = 'workspace-write'", Format::Codex, true),
-        ("sandbox_mode = 'danger-full-access'", Format::Codex, false),
-        ("approval_policy = 'never'", Format::Codex, false),
-        ("approval_policy = 'untrusted'", Format::Codex, true),
-        ("[features]\nmulti_agent = false", Format::Codex, true),
-        ("[features]\nmulti_agent = true", Format::Codex, false),
-        ("[tools]\nweb_search = false", Format::Codex, true),
-        ("[mcp_servers.docs]\nurl = 'x'", Format::Codex, false),
-        ("permission: {bash: deny}", Format::Native, true),
-        ("own-key: x", Format::Native, false),
+        ("hooks: {PreToolUse: [x]}", AgentFormat::Claude, true),
+        ("hooks: {}", AgentFormat::Claude, false),
+        ("isolation: worktree", AgentFormat::Claude, true),
+        ("permissionMode: dontAsk", AgentFormat::Claude, true),
+        (
+            "permissionMode: bypassPermissions",
+            AgentFormat::Claude,
+            false,
+        ),
+        ("permissionMode: acceptEdits", AgentFormat::Claude, false),
+        ("mcpServers: {a: {}}", AgentFormat::Claude, false),
+        ("disallowedTools: []", AgentFormat::Claude, false),
+        ("color: red", AgentFormat::Claude, false),
+        ("agents: []", AgentFormat::Copilot, true),
+        ("agents: ['*']", AgentFormat::Copilot, false),
+        ("target: vscode", AgentFormat::Copilot, false),
+        ("tools: {read: true}", AgentFormat::Opencode, false),
+        ("permission: {edit: ask}", AgentFormat::Opencode, true),
+        ("permission: allow", AgentFormat::Opencode, false),
+        ("mode: subagent", AgentFormat::Opencode, false),
+        ("sandbox_mode = 'workspace-write'", AgentFormat::Codex, true),
+        (
+            "sandbox_mode = 'danger-full-access'",
+            AgentFormat::Codex,
+            false,
+        ),
+        ("approval_policy = 'never'", AgentFormat::Codex, false),
+        ("approval_policy = 'untrusted'", AgentFormat::Codex, true),
+        ("[features]\nmulti_agent = false", AgentFormat::Codex, true),
+        ("[features]\nmulti_agent = true", AgentFormat::Codex, false),
+        ("[tools]\nweb_search = false", AgentFormat::Codex, true),
+        ("[mcp_servers.docs]\nurl = 'x'", AgentFormat::Codex, false),
+        ("permission: {bash: deny}", AgentFormat::Native, true),
+        ("own-key: x", AgentFormat::Native, false),
     ] {
         assert_eq!(restriction(lines, format).is_some(), is_one, "{lines}");
     }
@@ -184,11 +192,11 @@ proptest! {
             writeln!(lines, "  x{name}: {is_on}").unwrap();
         }
         let text = format!("---\nname: a\ndescription: d\n{lines}---\n");
-        let agent = read(text.as_bytes(), Format::Opencode).remove(0).parsed.agent;
+        let agent = read(text.as_bytes(), AgentFormat::Opencode).remove(0).parsed.agent;
         let has = |name: &str| match (&agent.tools, agent.unknown.first()) {
             (Some(tools), _) => tools.iter().any(|tool| tool == name),
-            (None, Some(entry)) => match of(entry, Format::Opencode).map(|it| it.denied) {
-                Some(Denied::Tools(denied)) => !denied.iter().any(|tool| tool == name),
+            (None, Some(entry)) => match of(entry, AgentFormat::Opencode).map(|it| it.denied) {
+                Some(DeniedTools::Tools(denied)) => !denied.iter().any(|tool| tool == name),
                 Some(other) => panic!("{other:?}"),
                 None => true,
             },
@@ -216,7 +224,7 @@ proptest! {
         }
         for written in [format!("\"{line}\""), format!("[\"{line}\"]")] {
             let text = format!("---\nname: a\ndescription: d\ntools: {written}\n---\n");
-            let agent = read(text.as_bytes(), Format::Claude).remove(0).parsed.agent;
+            let agent = read(text.as_bytes(), AgentFormat::Claude).remove(0).parsed.agent;
             prop_assert_eq!(agent.tools, Some(words(&tools)), "{}", text);
         }
     }

@@ -1,15 +1,14 @@
 //! Markup in which nothing that a file or a model wrote has a meaning.
 //!
-//! Markup is a constant of this program; everything else goes through [`Html::text`] or an attribute, and both escape.
+//! Markup is a constant of this program; everything else goes through [`HtmlPage::text`] or an attribute, and both escape.
 //! There is no other way to put something on a page.
 
 use grove_spec::text::visible;
 
-/// A page while it is written.
 #[derive(Debug, Default)]
-pub(super) struct Html(String);
+pub(super) struct HtmlPage(String);
 
-impl Html {
+impl HtmlPage {
     /// Markup of this program.
     pub(super) fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
@@ -51,7 +50,6 @@ impl Html {
         self
     }
 
-    /// An element that has words alone.
     pub(super) fn element(
         &mut self,
         open: &'static str,
@@ -61,7 +59,6 @@ impl Html {
         self.markup(open).text(text).markup(close)
     }
 
-    /// Returns its length so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -3,7 +3,7 @@
 use grove_engine::view::{NodeId, NodeView, REJECTED, Usage};
 use grove_spec::duration::in_words;
 
-use super::html::Html;
+use super::html::HtmlPage;
 use crate::commands::counted;
 use crate::commands::runs::ledger::files_of;
 use grove_engine::exported_run::{
@@ -20,9 +20,8 @@ const STYLE: &str = include_str!("page.css");
 /// The most that a page may be; children for whom there is no room are named.
 const MOST_PAGE: usize = 24 << 20;
 
-/// The page of a run.
 pub(super) fn page(run: &ExportedRun) -> String {
-    let mut html = Html::default();
+    let mut html = HtmlPage::default();
     html.markup(HEAD).text(&format!("Run {}", run.run.id));
     html.markup("</title>\n<style>")
         .markup(STYLE)
@@ -52,7 +51,6 @@ pub(super) fn page(run: &ExportedRun) -> String {
     html.finish()
 }
 
-/// The class of a state.
 fn class(state: &str, is_rejected: bool) -> &'static str {
     match state {
         _ if is_rejected => "bad",
@@ -64,7 +62,7 @@ fn class(state: &str, is_rejected: bool) -> &'static str {
     }
 }
 
-fn heading(run: &ExportedRun, html: &mut Html) {
+fn heading(run: &ExportedRun, html: &mut HtmlPage) {
     let view = &run.run;
     html.element("<h1>Run ", &view.id, "</h1>\n");
     html.element("<p>", &run.title, "</p>\n<ul class=\"facts\">");
@@ -76,7 +74,7 @@ fn heading(run: &ExportedRun, html: &mut Html) {
         html.text(&format!(", {}", view.acceptance));
     }
     html.markup("</b></li>");
-    let fact = |name: &'static str, value: &str, html: &mut Html| {
+    let fact = |name: &'static str, value: &str, html: &mut HtmlPage| {
         html.markup("<li><span class=\"quiet\">")
             .markup(name)
             .markup("</span> ");
@@ -130,7 +128,7 @@ fn node<'a>(run: &'a ExportedRun, id: &NodeId) -> Option<&'a NodeView> {
 /// Children that a step shows; of more it is said how many.
 const MOST_CARDS: usize = 60;
 
-fn graph(run: &ExportedRun, html: &mut Html) {
+fn graph(run: &ExportedRun, html: &mut HtmlPage) {
     html.markup("<div class=\"graph\">\n");
     for (at, step) in run.steps.iter().enumerate() {
         if at > 0 {
@@ -161,7 +159,7 @@ fn graph(run: &ExportedRun, html: &mut Html) {
     html.markup("</div>\n");
 }
 
-fn arrow(step: &ExportedStep, html: &mut Html) {
+fn arrow(step: &ExportedStep, html: &mut HtmlPage) {
     let after: Vec<&str> = step.after.iter().map(NodeId::as_str).collect();
     let after = match after.as_slice() {
         [] => String::new(),
@@ -175,7 +173,7 @@ fn arrow(step: &ExportedStep, html: &mut Html) {
     );
 }
 
-fn card(run: &ExportedRun, node: &NodeView, html: &mut Html) {
+fn card(run: &ExportedRun, node: &NodeView, html: &mut HtmlPage) {
     let kind = class(node.state, node.rejected.is_some());
     let link = format!("#{}", anchor(run, &node.id));
     html.tag("a", &[("class", &format!("card {kind}")), ("href", &link)]);
@@ -214,7 +212,7 @@ fn state_words(node: &NodeView) -> String {
     }
 }
 
-fn timeline(run: &ExportedRun, html: &mut Html) {
+fn timeline(run: &ExportedRun, html: &mut HtmlPage) {
     let Some(began) = run.run.submitted_at else {
         html.markup("<p class=\"quiet\">Nothing happened.</p>\n");
         return;
@@ -267,7 +265,7 @@ fn timeline(run: &ExportedRun, html: &mut Html) {
 /// The counts of a child, in the order of the columns. Where a page is narrow each cell has its column's name beside it.
 const FIGURES: [&str; 5] = ["Input", "Cached", "Output", "Calls", "Cost"];
 
-fn spent(run: &ExportedRun, html: &mut Html) {
+fn spent(run: &ExportedRun, html: &mut HtmlPage) {
     html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Model</th>");
     for name in FIGURES {
         html.element("<th class=\"n\">", name, "</th>");
@@ -303,7 +301,7 @@ fn spent(run: &ExportedRun, html: &mut Html) {
     }
 }
 
-fn numbers(usage: &Usage, calls: usize, cost: &str, html: &mut Html) {
+fn numbers(usage: &Usage, calls: usize, cost: &str, html: &mut HtmlPage) {
     let input = usage.input.saturating_add(usage.cache_write);
     let figures = [
         grouped(whole(input)),
@@ -320,7 +318,7 @@ fn numbers(usage: &Usage, calls: usize, cost: &str, html: &mut Html) {
     html.markup("</tr>\n");
 }
 
-fn children(run: &ExportedRun, child: &ExportedChild, html: &mut Html) {
+fn children(run: &ExportedRun, child: &ExportedChild, html: &mut HtmlPage) {
     let Some(node) = node(run, &child.node) else {
         return;
     };
@@ -376,7 +374,7 @@ fn children(run: &ExportedRun, child: &ExportedChild, html: &mut Html) {
     html.markup("</details>\n");
 }
 
-fn prompt(told: &ExportedPrompt, html: &mut Html) {
+fn prompt(told: &ExportedPrompt, html: &mut HtmlPage) {
     html.element(
         "<details><summary><b>What it was told</b> <span class=\"quiet\">",
         &told.digest.first_digits(12),
@@ -408,8 +406,7 @@ fn prompt(told: &ExportedPrompt, html: &mut Html) {
     html.markup("</details>\n");
 }
 
-/// A text with how much of it there is.
-fn text(name: &'static str, text: &ExportedText, html: &mut Html) {
+fn text(name: &'static str, text: &ExportedText, html: &mut HtmlPage) {
     if !name.is_empty() {
         html.element("<p class=\"quiet\">", name, "</p>\n");
     }
@@ -417,7 +414,7 @@ fn text(name: &'static str, text: &ExportedText, html: &mut Html) {
     cut(text, html);
 }
 
-fn cut(text: &ExportedText, html: &mut Html) {
+fn cut(text: &ExportedText, html: &mut HtmlPage) {
     if text.cut {
         let of = format!(
             "{} of {} bytes",
@@ -428,7 +425,7 @@ fn cut(text: &ExportedText, html: &mut Html) {
     }
 }
 
-fn done(done: &[ExportedAction], html: &mut Html) {
+fn done(done: &[ExportedAction], html: &mut HtmlPage) {
     if done.is_empty() {
         return;
     }
@@ -470,7 +467,7 @@ fn done(done: &[ExportedAction], html: &mut Html) {
     }
 }
 
-fn diff(patch: &ExportedText, html: &mut Html) {
+fn diff(patch: &ExportedText, html: &mut HtmlPage) {
     html.markup("<h3>What it changed</h3>\n<pre class=\"diff\">");
     // What stands before the first change of a file names it.
     let mut is_name = true;
@@ -494,7 +491,7 @@ fn diff(patch: &ExportedText, html: &mut Html) {
     cut(patch, html);
 }
 
-fn ledger(run: &ExportedRun, html: &mut Html) {
+fn ledger(run: &ExportedRun, html: &mut HtmlPage) {
     html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Required</th><th>Observed</th><th>Outcome</th></tr>\n");
     for child in &run.children {
         let Some(node) = node(run, &child.node) else {

@@ -3,15 +3,15 @@
 use grove_engine::view::{Accepted, Execution, LiveChild, REJECTED};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::line::{Line, fitted, money, time, whole};
-use crate::colour::Meaning;
+use super::line::{FrameLine, fitted, money, time, whole};
+use crate::colour::ColourMeaning;
 use grove_spec::text::grouped;
 
 /// The least width of a child's doing before its numbers give way.
 const LEAST_DOING: usize = 20;
 
 /// The widths of the columns of children, so that they stand below one another.
-pub(super) struct Layout {
+pub(super) struct ColumnWidths {
     columns: usize,
     id: usize,
     name: usize,
@@ -22,14 +22,14 @@ pub(super) struct Layout {
 }
 
 /// The numbers at the right of a child's line.
-struct Figures {
+struct ChildFigures {
     quiet: String,
     tokens: String,
     cost: String,
     time: String,
 }
 
-impl Figures {
+impl ChildFigures {
     fn of(child: &LiveChild<'_>) -> Self {
         let begun = child.ms.is_some();
         let some = |is_there: bool, text: String| if is_there { text } else { String::new() };
@@ -48,7 +48,7 @@ impl Figures {
     }
 }
 
-impl Layout {
+impl ColumnWidths {
     pub(super) fn of<'a>(
         children: impl Iterator<Item = &'a LiveChild<'a>>,
         columns: usize,
@@ -63,7 +63,7 @@ impl Layout {
             time: 0,
         };
         for child in children {
-            let figures = Figures::of(child);
+            let figures = ChildFigures::of(child);
             let widen = |column: &mut usize, width: usize| *column = (*column).max(width);
             widen(&mut layout.id, child.id.as_str().width());
             widen(&mut layout.name, child.name.width());
@@ -97,8 +97,8 @@ impl Layout {
         columns.iter().filter(|it| **it > 0).map(|it| it + 2).sum()
     }
 
-    pub(super) fn line(&self, edge: &str, child: &LiveChild<'_>) -> Line {
-        let mut line = Line::default();
+    pub(super) fn line(&self, edge: &str, child: &LiveChild<'_>) -> FrameLine {
+        let mut line = FrameLine::default();
         let mark = if child.accepted.is_rejected() {
             "✗"
         } else {
@@ -115,10 +115,10 @@ impl Layout {
         let room = end.saturating_sub(line.width);
         let (meaning, doing) = doing(child);
         line.push_marked(meaning, &fitted(&doing, room));
-        let figures = Figures::of(child);
+        let figures = ChildFigures::of(child);
         let mut at = end;
         for (width, text, meaning) in [
-            (self.quiet, figures.quiet, Some(Meaning::Quiet)),
+            (self.quiet, figures.quiet, Some(ColourMeaning::Quiet)),
             (self.tokens, figures.tokens, None),
             (self.cost, figures.cost, None),
             (self.time, figures.time, None),
@@ -135,21 +135,25 @@ impl Layout {
 }
 
 /// Returns the words between a child's name and its numbers.
-fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
+fn doing(child: &LiveChild<'_>) -> (Option<ColourMeaning>, String) {
     if let Some(attention) = child.attention.filter(|_| child.is_at_work()) {
         let doing = child.doing.unwrap_or_default();
-        return (Some(Meaning::Doubtful), format!("{doing} ({attention})"));
+        return (
+            Some(ColourMeaning::Doubtful),
+            format!("{doing} ({attention})"),
+        );
     }
     if let Some(doing) = child.doing {
         return (None, doing.to_owned());
     }
     let word = child.shown();
     match (child.state, child.accepted) {
-        (_, Accepted::Rejected { why }) => (Some(Meaning::Bad), format!("{REJECTED}: {why}")),
-        (Execution::Complete, Accepted::None) => (Some(Meaning::Quiet), word.to_owned()),
-        (Execution::Complete, accepted) => {
-            (Some(Meaning::Good), format!("{word}, {}", accepted.word()))
-        }
+        (_, Accepted::Rejected { why }) => (Some(ColourMeaning::Bad), format!("{REJECTED}: {why}")),
+        (Execution::Complete, Accepted::None) => (Some(ColourMeaning::Quiet), word.to_owned()),
+        (Execution::Complete, accepted) => (
+            Some(ColourMeaning::Good),
+            format!("{word}, {}", accepted.word()),
+        ),
         (state, _) => {
             let reason = state.reason();
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
@@ -158,7 +162,6 @@ fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
     }
 }
 
-/// Returns one character for a state.
 pub(super) fn mark(state: &Execution) -> &'static str {
     match state {
         Execution::Pending | Execution::Queued => "·",
@@ -174,20 +177,21 @@ pub(super) fn mark(state: &Execution) -> &'static str {
 }
 
 /// Returns the meaning of a child's state: work that does not count is bad.
-pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<Meaning> {
+pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<ColourMeaning> {
     if child.accepted.is_rejected() {
-        return Some(Meaning::Bad);
+        return Some(ColourMeaning::Bad);
     }
     meaning(child.state)
 }
 
-/// Returns the meaning of a state.
-pub(super) fn meaning(state: &Execution) -> Option<Meaning> {
+pub(super) fn meaning(state: &Execution) -> Option<ColourMeaning> {
     Some(match state {
-        Execution::Pending | Execution::Queued | Execution::Skipped => Meaning::Quiet,
+        Execution::Pending | Execution::Queued | Execution::Skipped => ColourMeaning::Quiet,
         Execution::Running => return None,
-        Execution::Paused(_) | Execution::Asking(_) | Execution::Stopped(_) => Meaning::Doubtful,
-        Execution::Complete => Meaning::Good,
-        Execution::Failed(_) | Execution::Lost(_) => Meaning::Bad,
+        Execution::Paused(_) | Execution::Asking(_) | Execution::Stopped(_) => {
+            ColourMeaning::Doubtful
+        }
+        Execution::Complete => ColourMeaning::Good,
+        Execution::Failed(_) | Execution::Lost(_) => ColourMeaning::Bad,
     })
 }

@@ -5,13 +5,12 @@ use grove_engine::view::{Execution, LiveChild, LiveRun, LiveStep, NodeId, REJECT
 use grove_spec::text::{counted, one_line};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::child_line::{Layout, mark, meaning, meaning_of};
-use super::line::{Line, fitted, money, time, whole};
-use crate::colour::Meaning;
+use super::child_line::{ColumnWidths, mark, meaning, meaning_of};
+use super::line::{FrameLine, fitted, money, time, whole};
+use crate::colour::ColourMeaning;
 use crate::table::wrapped;
 use grove_spec::text::grouped;
 
-/// A run that is shown.
 pub(super) struct ShownRun<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
@@ -20,43 +19,36 @@ pub(super) struct ShownRun<'a> {
     pub(super) is_brief: bool,
 }
 
-/// The room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameSize {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
-/// The lines below the runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Footer<'a> {
-    /// The line that says what keys do.
+pub(super) struct FrameFooter<'a> {
     pub(super) hint: &'a str,
     /// The answer that the person types: the number of its question, and the words.
     pub(super) answer: Option<(usize, &'a str)>,
-    /// Runs that are there and are not shown.
     pub(super) more_runs: usize,
 }
 
-/// Questions that are shown with their words.
 const SHOWN_QUESTIONS: usize = 3;
-/// Lines that a question takes.
 const QUESTION_LINES: usize = 3;
 
-/// A child that asks.
-pub(super) struct Asker<'a> {
+pub(super) struct AskingChild<'a> {
     pub(super) run: &'a str,
     pub(super) child: &'a LiveChild<'a>,
     pub(super) question: &'a str,
 }
 
 /// Returns all children that ask, in the order in which they are shown.
-pub(super) fn askers<'a>(runs: &'a [ShownRun<'a>]) -> Vec<Asker<'a>> {
+pub(super) fn asking_children<'a>(runs: &'a [ShownRun<'a>]) -> Vec<AskingChild<'a>> {
     let mut all = Vec::new();
     for run in runs {
         for child in run.live.children() {
             if let Execution::Asking(question) = child.state {
-                all.push(Asker {
+                all.push(AskingChild {
                     run: run.id,
                     child,
                     question: &question.text,
@@ -67,7 +59,11 @@ pub(super) fn askers<'a>(runs: &'a [ShownRun<'a>]) -> Vec<Asker<'a>> {
     all
 }
 
-pub(super) fn frame(runs: &[ShownRun<'_>], footer: &Footer<'_>, size: FrameSize) -> Vec<Line> {
+pub(super) fn frame(
+    runs: &[ShownRun<'_>],
+    footer: &FrameFooter<'_>,
+    size: FrameSize,
+) -> Vec<FrameLine> {
     let below = footer_lines(runs, footer, size.columns);
     let room = size.rows.saturating_sub(below.len()).max(1);
     let mut lines = run_lines(runs, footer.more_runs, FrameSize { rows: room, ..size });
@@ -78,7 +74,7 @@ pub(super) fn frame(runs: &[ShownRun<'_>], footer: &Footer<'_>, size: FrameSize)
     lines
 }
 
-fn run_lines(runs: &[ShownRun<'_>], more: usize, size: FrameSize) -> Vec<Line> {
+fn run_lines(runs: &[ShownRun<'_>], more: usize, size: FrameSize) -> Vec<FrameLine> {
     let FrameSize { columns, rows } = size;
     let is_beyond = more > 0 || runs.len() > rows;
     let shown = runs.len().min(rows.saturating_sub(usize::from(is_beyond)));
@@ -103,7 +99,7 @@ fn run_lines(runs: &[ShownRun<'_>], more: usize, size: FrameSize) -> Vec<Line> {
     }
     if hidden > 0 {
         let more = format!("… and {}", counted(hidden, "more run"));
-        lines.push(Line::meaning(Meaning::Quiet, &more, columns));
+        lines.push(FrameLine::meaning(ColourMeaning::Quiet, &more, columns));
     }
     lines
 }
@@ -142,18 +138,18 @@ fn rows_of_step(step: &LiveStep<'_>) -> usize {
     usize::from(step.is_group) + step.children.len()
 }
 
-fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
+fn heading(run: &ShownRun<'_>, columns: usize) -> FrameLine {
     let live = &run.live;
     let word = if live.is_stopping && !live.state.is_terminal() {
         "stopping"
     } else {
         live.shown()
     };
-    let mut line = Line::default();
-    line.push_marked(Some(Meaning::Heading), &format!("run {}", run.id));
+    let mut line = FrameLine::default();
+    line.push_marked(Some(ColourMeaning::Heading), &format!("run {}", run.id));
     line.push(" ");
     let meaning = if live.is_rejected() {
-        Some(Meaning::Bad)
+        Some(ColourMeaning::Bad)
     } else {
         meaning(&live.state)
     };
@@ -177,12 +173,12 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
     let room = columns.saturating_sub(line.width + 3);
     if room >= 8 && !about.is_empty() {
         line.push(" · ");
-        line.push_marked(Some(Meaning::Quiet), &fitted(&about, room));
+        line.push_marked(Some(ColourMeaning::Quiet), &fitted(&about, room));
     }
     line
 }
 
-fn body(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
+fn body(run: &LiveRun<'_>, size: FrameSize) -> Vec<FrameLine> {
     let FrameSize { columns, rows } = size;
     if rows == 0 {
         return Vec::new();
@@ -194,7 +190,7 @@ fn body(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
     if run.steps.len() > 1 {
         lines.push(flow(run, columns));
     }
-    let layout = Layout::of(run.children(), columns);
+    let layout = ColumnWidths::of(run.children(), columns);
     for step in &run.steps {
         if step.is_group {
             lines.push(card(step, columns));
@@ -213,7 +209,7 @@ fn body(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
 }
 
 /// A run with more children than rows: the number in each state, then those that ask, failed and work now.
-fn in_short(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
+fn in_short(run: &LiveRun<'_>, size: FrameSize) -> Vec<FrameLine> {
     let FrameSize { columns, rows } = size;
     let mut lines = vec![summary(run, columns)];
     if run.steps.len() > 1 && rows > 3 {
@@ -239,17 +235,17 @@ fn in_short(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
     for (fits, most) in fits.iter().zip(given) {
         chosen.extend(run.children().filter(|it| fits(it)).take(most));
     }
-    let layout = Layout::of(chosen.iter().copied(), columns);
+    let layout = ColumnWidths::of(chosen.iter().copied(), columns);
     lines.extend(chosen.iter().map(|child| layout.line("", child)));
     lines.truncate(rows);
     lines
 }
 
 /// `1,000 children: 612 complete, 40 running, 3 failed, 345 pending`.
-fn summary(run: &LiveRun<'_>, columns: usize) -> Line {
+fn summary(run: &LiveRun<'_>, columns: usize) -> FrameLine {
     let all = run.children().count();
     let noun = if all == 1 { "child" } else { "children" };
-    let mut line = Line::default();
+    let mut line = FrameLine::default();
     line.push(&fitted(&format!("{} {noun}:", grouped(all)), columns));
     push_counts(&mut line, " ", run.children(), columns);
     line
@@ -257,7 +253,7 @@ fn summary(run: &LiveRun<'_>, columns: usize) -> Line {
 
 /// Adds the number of children in each state, and a mark where there is no room for all of it.
 fn push_counts<'a>(
-    line: &mut Line,
+    line: &mut FrameLine,
     before: &str,
     children: impl Iterator<Item = &'a LiveChild<'a>>,
     columns: usize,
@@ -300,23 +296,23 @@ fn counts<'a>(
 }
 
 /// `✓ 1 scout → ▸ 2 worker 1/3 → · 3 judge`; steps that are done give way where there is no room.
-fn flow(run: &LiveRun<'_>, columns: usize) -> Line {
+fn flow(run: &LiveRun<'_>, columns: usize) -> FrameLine {
     const ARROW: &str = " → ";
-    let steps: Vec<(Option<Meaning>, String)> = run.steps.iter().map(flow_step).collect();
+    let steps: Vec<(Option<ColourMeaning>, String)> = run.steps.iter().map(flow_step).collect();
     let is_over = |step: &LiveStep<'_>| {
         let mut children = step.children.iter();
         !step.children.is_empty() && children.all(|child| child.state.is_terminal())
     };
     let over = run.steps.iter().take_while(|step| is_over(step)).count();
-    let width = |steps: &[(Option<Meaning>, String)]| {
+    let width = |steps: &[(Option<ColourMeaning>, String)]| {
         let words: usize = steps.iter().map(|(_, text)| text.width()).sum();
         words + ARROW.width() * steps.len().saturating_sub(1)
     };
-    let mut line = Line::default();
+    let mut line = FrameLine::default();
     let mut shown = steps.as_slice();
     if width(shown) > columns && over > 1 {
         let hidden = over - 1;
-        line.push_marked(Some(Meaning::Good), &format!("✓ {hidden} steps"));
+        line.push_marked(Some(ColourMeaning::Good), &format!("✓ {hidden} steps"));
         shown = steps.get(hidden..).unwrap_or_default();
     }
     for (at, (meaning, text)) in shown.iter().enumerate() {
@@ -344,11 +340,11 @@ fn flow(run: &LiveRun<'_>, columns: usize) -> Line {
     line
 }
 
-fn flow_step(step: &LiveStep<'_>) -> (Option<Meaning>, String) {
+fn flow_step(step: &LiveStep<'_>) -> (Option<ColourMeaning>, String) {
     let (meaning, mark) = match state_of(step) {
         // A step whose work does not count is not done, however its other children are.
         Execution::Complete if step.children.iter().any(|it| it.accepted.is_rejected()) => {
-            (Some(Meaning::Bad), "✗")
+            (Some(ColourMeaning::Bad), "✗")
         }
         state => (meaning(state), mark(state)),
     };
@@ -386,13 +382,12 @@ fn state_of<'a>(step: &LiveStep<'a>) -> &'a Execution {
     pending.or_else(|| states().next()).unwrap_or(none)
 }
 
-/// The heading of a group.
-fn card(step: &LiveStep<'_>, columns: usize) -> Line {
-    let mut line = Line::default();
+fn card(step: &LiveStep<'_>, columns: usize) -> FrameLine {
+    let mut line = FrameLine::default();
     line.push("┌ ");
     let name = fitted(step.name, columns / 3);
     let name = format!("{} {name}", step.id);
-    line.push_marked(Some(Meaning::Heading), name.trim_end());
+    line.push_marked(Some(ColourMeaning::Heading), name.trim_end());
     if step.children.is_empty() {
         let list = step.list.map_or("", Execution::word);
         line.push(&format!(": its items are not known yet, {list}"));
@@ -408,16 +403,16 @@ fn card(step: &LiveStep<'_>, columns: usize) -> Line {
 }
 
 /// A line without marks that has no room as it is.
-fn cut(line: Line, columns: usize) -> Line {
+fn cut(line: FrameLine, columns: usize) -> FrameLine {
     if line.width <= columns {
         return line;
     }
     let plain = grove_spec::text::without_controls(&line.text).into_owned();
-    Line::of(&plain, columns)
+    FrameLine::of(&plain, columns)
 }
 
-fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> Vec<Line> {
-    let askers = askers(runs);
+fn footer_lines(runs: &[ShownRun<'_>], footer: &FrameFooter<'_>, columns: usize) -> Vec<FrameLine> {
+    let askers = asking_children(runs);
     let at = footer.answer.map_or(0, |(at, _)| at);
     let mut lines = Vec::new();
     let first = at.saturating_sub(SHOWN_QUESTIONS - 1);
@@ -439,23 +434,27 @@ fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> V
                 text.clone()
             };
             let is_meant = number == at && askers.len() > 1 && footer.answer.is_some();
-            let mut line = Line::default();
+            let mut line = FrameLine::default();
             line.push(match (of, is_meant) {
                 (0, true) => "▸ ",
                 (0, false) => "? ",
                 _ => "  ",
             });
-            line.push_marked(Some(Meaning::Doubtful), &text);
+            line.push_marked(Some(ColourMeaning::Doubtful), &text);
             lines.push(line);
         }
     }
     if askers.len() > first + SHOWN_QUESTIONS {
         let more = askers.len() - first - SHOWN_QUESTIONS;
         let more = format!("… and {}", counted(more, "more question"));
-        lines.push(Line::meaning(Meaning::Quiet, &more, columns));
+        lines.push(FrameLine::meaning(ColourMeaning::Quiet, &more, columns));
     }
     if !footer.hint.is_empty() {
-        lines.push(Line::meaning(Meaning::Quiet, footer.hint, columns));
+        lines.push(FrameLine::meaning(
+            ColourMeaning::Quiet,
+            footer.hint,
+            columns,
+        ));
     }
     if let Some((at, typed)) = footer.answer
         && let Some(asker) = askers.get(at)
@@ -467,8 +466,8 @@ fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> V
 }
 
 /// The line that is typed, its end where it has no room; a line that is being typed is cut anywhere.
-fn prompt(who: &str, typed: &str, columns: usize) -> Line {
-    let mut line = Line::of(&format!("answer {who}:"), columns / 2);
+fn prompt(who: &str, typed: &str, columns: usize) -> FrameLine {
+    let mut line = FrameLine::of(&format!("answer {who}:"), columns / 2);
     line.push(" ");
     // A place for the cursor is left.
     let room = columns.saturating_sub(line.width + 1);

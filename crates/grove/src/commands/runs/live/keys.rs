@@ -6,13 +6,13 @@ use grove_engine::view::NodeId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-use super::frame::Asker;
+use super::frame::AskingChild;
 
 /// An answer is no longer than this.
 const MOST_TYPED: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum PressedKey {
     Char(char),
     Enter,
     Backspace,
@@ -25,14 +25,14 @@ pub(super) enum Key {
 }
 
 /// The keys of a terminal, each as it is struck; the terminal is as it was when this is dropped.
-pub(super) struct Keys {
+pub(super) struct TerminalKeys {
     input: Stdin,
     before: Termios,
     /// The beginning of a character whose end has not come.
     rest: Vec<u8>,
 }
 
-impl Keys {
+impl TerminalKeys {
     /// None without a terminal, or when the terminal belongs to another process for now.
     pub(super) fn of_terminal() -> Option<Self> {
         let input = std::io::stdin();
@@ -51,8 +51,7 @@ impl Keys {
         })
     }
 
-    /// The keys that were struck since the last time.
-    pub(super) fn struck(&mut self) -> Vec<Key> {
+    pub(super) fn struck(&mut self) -> Vec<PressedKey> {
         let mut sources = [PollFd::new(&self.input, PollFlags::IN)];
         let at_once = Timespec {
             tv_sec: 0,
@@ -70,7 +69,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for TerminalKeys {
     fn drop(&mut self) {
         let _ = tcsetattr(&self.input, OptionalActions::Now, &self.before);
     }
@@ -78,7 +77,7 @@ impl Drop for Keys {
 
 /// The keys in what a terminal sent; what is not whole yet stays. Arrows and the like are sequences that begin with an
 /// escape and come in one piece: they are no keys here.
-fn keys_in(sent: &mut Vec<u8>) -> Vec<Key> {
+fn keys_in(sent: &mut Vec<u8>) -> Vec<PressedKey> {
     let whole = match std::str::from_utf8(sent) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => sent.len(),
@@ -96,26 +95,23 @@ fn keys_in(sent: &mut Vec<u8>) -> Vec<Key> {
                     let _ = chars.find(is_end);
                     continue;
                 }
-                None => Key::Escape,
+                None => PressedKey::Escape,
             },
-            '\r' | '\n' => Key::Enter,
-            '\u{8}' | '\u{7f}' => Key::Backspace,
-            '\u{15}' => Key::ClearLine,
-            '\u{4}' => Key::EndOfInput,
-            '\t' => Key::Tab,
+            '\r' | '\n' => PressedKey::Enter,
+            '\u{8}' | '\u{7f}' => PressedKey::Backspace,
+            '\u{15}' => PressedKey::ClearLine,
+            '\u{4}' => PressedKey::EndOfInput,
+            '\t' => PressedKey::Tab,
             c if c.is_control() => continue,
-            c => Key::Char(c),
+            c => PressedKey::Char(c),
         });
     }
     keys
 }
 
-/// The outcome of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Struck {
-    /// The view is left.
+pub(super) enum KeyOutcome {
     Leave,
-    /// A child is answered.
     Answer {
         run: String,
         node: NodeId,
@@ -134,7 +130,7 @@ pub(super) struct AnswerPrompt {
 
 impl AnswerPrompt {
     /// Takes note of who asks now: a question that is gone is not answered any more, and a new one is asked at once.
-    pub(super) fn settle(&mut self, askers: &[Asker<'_>]) {
+    pub(super) fn settle(&mut self, askers: &[AskingChild<'_>]) {
         if self.at(askers).is_none() {
             self.of = None;
             self.typed.clear();
@@ -147,50 +143,56 @@ impl AnswerPrompt {
     }
 
     /// Returns the number of the question that is answered, and the words.
-    pub(super) fn shown(&self, askers: &[Asker<'_>]) -> Option<(usize, &str)> {
+    pub(super) fn shown(&self, askers: &[AskingChild<'_>]) -> Option<(usize, &str)> {
         Some((self.at(askers)?, self.typed.as_str()))
     }
 
-    pub(super) fn strike(&mut self, key: Key, askers: &[Asker<'_>]) -> Option<Struck> {
+    pub(super) fn strike(
+        &mut self,
+        key: PressedKey,
+        askers: &[AskingChild<'_>],
+    ) -> Option<KeyOutcome> {
         let Some(at) = self.at(askers) else {
             match key {
-                Key::Char('d' | 'q') | Key::EndOfInput => return Some(Struck::Leave),
-                Key::Char('a') | Key::Tab => self.choose(askers, 0),
+                PressedKey::Char('d' | 'q') | PressedKey::EndOfInput => {
+                    return Some(KeyOutcome::Leave);
+                }
+                PressedKey::Char('a') | PressedKey::Tab => self.choose(askers, 0),
                 _ => {}
             }
             return None;
         };
         match key {
-            Key::Char(c) if self.typed.len() < MOST_TYPED => self.typed.push(c),
-            Key::Backspace => {
+            PressedKey::Char(c) if self.typed.len() < MOST_TYPED => self.typed.push(c),
+            PressedKey::Backspace => {
                 self.typed.pop();
             }
-            Key::ClearLine => self.typed.clear(),
-            Key::Tab => self.choose(askers, (at + 1) % askers.len()),
-            Key::Escape => {
+            PressedKey::ClearLine => self.typed.clear(),
+            PressedKey::Tab => self.choose(askers, (at + 1) % askers.len()),
+            PressedKey::Escape => {
                 self.of = None;
                 self.typed.clear();
                 self.is_put_away = true;
             }
-            Key::EndOfInput if self.typed.is_empty() => return Some(Struck::Leave),
-            Key::Char(_) | Key::EndOfInput => {}
-            Key::Enter => {
+            PressedKey::EndOfInput if self.typed.is_empty() => return Some(KeyOutcome::Leave),
+            PressedKey::Char(_) | PressedKey::EndOfInput => {}
+            PressedKey::Enter => {
                 let answer = self.typed.trim().to_owned();
                 let (run, node) = self.of.clone().filter(|_| !answer.is_empty())?;
                 self.typed.clear();
-                return Some(Struck::Answer { run, node, answer });
+                return Some(KeyOutcome::Answer { run, node, answer });
             }
         }
         None
     }
 
-    fn at(&self, askers: &[Asker<'_>]) -> Option<usize> {
+    fn at(&self, askers: &[AskingChild<'_>]) -> Option<usize> {
         let (run, node) = self.of.as_ref()?;
-        let is_meant = |asker: &Asker<'_>| asker.run == run && asker.child.id == *node;
+        let is_meant = |asker: &AskingChild<'_>| asker.run == run && asker.child.id == *node;
         askers.iter().position(is_meant)
     }
 
-    fn choose(&mut self, askers: &[Asker<'_>], at: usize) {
+    fn choose(&mut self, askers: &[AskingChild<'_>], at: usize) {
         if let Some(asker) = askers.get(at) {
             let of = (asker.run.to_owned(), asker.child.id.clone());
             if self.of.as_ref() != Some(&of) {
@@ -213,15 +215,15 @@ mod tests {
         sent.push(0xc3);
         let read = keys_in(&mut sent);
         let expected = [
-            Key::Char('a'),
-            Key::Char('é'),
-            Key::Backspace,
-            Key::Enter,
-            Key::Escape,
+            PressedKey::Char('a'),
+            PressedKey::Char('é'),
+            PressedKey::Backspace,
+            PressedKey::Enter,
+            PressedKey::Escape,
         ];
         assert_eq!(read, expected);
         sent.push(0xbc);
-        assert_eq!(keys_in(&mut sent), [Key::Char('ü')]);
+        assert_eq!(keys_in(&mut sent), [PressedKey::Char('ü')]);
         assert!(sent.is_empty());
     }
 }

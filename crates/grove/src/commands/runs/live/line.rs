@@ -4,7 +4,7 @@ use grove_spec::money::{amount, in_words};
 use grove_spec::text::one_line;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::colour::{Meaning, marked};
+use crate::colour::{ColourMeaning, marked};
 use crate::table::shorten;
 
 /// A text in one line of at most so many columns, cut between words where one is there.
@@ -19,15 +19,14 @@ pub(super) fn fitted(text: &str, columns: usize) -> String {
     }
 }
 
-/// A line of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct FrameLine {
     /// With marks of meaning: see [`crate::output::Output::painted`].
     pub(super) text: String,
     pub(super) width: usize,
 }
 
-impl Line {
+impl FrameLine {
     /// A line of plain words, cut where there is no more room.
     pub(super) fn of(text: &str, columns: usize) -> Self {
         let mut line = Self::default();
@@ -35,8 +34,7 @@ impl Line {
         line
     }
 
-    /// The same with a meaning.
-    pub(super) fn meaning(meaning: Meaning, text: &str, columns: usize) -> Self {
+    pub(super) fn meaning(meaning: ColourMeaning, text: &str, columns: usize) -> Self {
         let mut line = Self::default();
         line.push_marked(Some(meaning), &fitted(text, columns));
         line
@@ -47,8 +45,7 @@ impl Line {
         self.push_marked(None, text);
     }
 
-    /// The same with a meaning.
-    pub(super) fn push_marked(&mut self, meaning: Option<Meaning>, text: &str) {
+    pub(super) fn push_marked(&mut self, meaning: Option<ColourMeaning>, text: &str) {
         self.width += text.width();
         match meaning {
             Some(meaning) if !text.is_empty() => self.text.push_str(&marked(meaning, text)),
@@ -62,8 +59,12 @@ impl Line {
         self.push(&" ".repeat(blanks));
     }
 
-    /// Adds a text that ends at a column.
-    pub(super) fn push_ending_at(&mut self, column: usize, meaning: Option<Meaning>, text: &str) {
+    pub(super) fn push_ending_at(
+        &mut self,
+        column: usize,
+        meaning: Option<ColourMeaning>,
+        text: &str,
+    ) {
         self.go_to_column(column.saturating_sub(text.width()));
         self.push_marked(meaning, text);
     }
@@ -80,7 +81,6 @@ pub(in crate::commands::runs) fn time(milliseconds: u64) -> String {
     }
 }
 
-/// A number as people count.
 pub(super) fn whole(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,17 +1,16 @@
 //! The lower part of a terminal that is written over again and again, beside the data.
 
-use super::line::Line;
-use crate::output::Output;
+use super::line::FrameLine;
+use crate::output::CommandOutput;
 
-/// The lines that a frame left on the terminal.
 #[derive(Debug, Default)]
-pub(super) struct Screen {
-    lines: Vec<Line>,
+pub(super) struct FrameScreen {
+    lines: Vec<FrameLine>,
 }
 
-impl Screen {
+impl FrameScreen {
     /// Writes a frame over what stands there; nothing when it is the same.
-    pub(super) fn show(&mut self, lines: Vec<Line>, columns: usize, out: &mut Output) {
+    pub(super) fn show(&mut self, lines: Vec<FrameLine>, columns: usize, out: &mut CommandOutput) {
         if lines == self.lines {
             return;
         }
@@ -31,7 +30,7 @@ impl Screen {
 
     /// Takes it away, so that something else can be written. It is gone when this returns: data that is collected
     /// afterwards is written before the notes that are collected with it, and would be erased by them.
-    pub(super) fn clear(&mut self, columns: usize, out: &mut Output) {
+    pub(super) fn clear(&mut self, columns: usize, out: &mut CommandOutput) {
         if !self.lines.is_empty() {
             self.go_up(columns, out);
             out.exact_note(b"\x1b[J");
@@ -41,7 +40,7 @@ impl Screen {
     }
 
     /// To the beginning of the first line. A terminal that became narrower shows long lines in several rows.
-    fn go_up(&self, columns: usize, out: &mut Output) {
+    fn go_up(&self, columns: usize, out: &mut CommandOutput) {
         let columns = columns.max(1);
         let rows = self
             .lines

@@ -7,19 +7,18 @@ use grove_engine::view::{Event, NodeId};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 
-use super::super::following::{POLL, Signals, plain_line};
-use super::{LiveView, Manner, Wanted, WatchedRun};
+use super::super::following::{POLL, ViewSignals, plain_line};
+use super::{LiveView, ViewOptions, ViewerWish, WatchedRun};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
-use crate::output::{Output, reader_is_gone};
+use crate::output::{CommandOutput, reader_is_gone};
 use grove_engine::RunJournal;
 
 /// Runs that are shown at a time; the number of the others is shown.
 const MOST: usize = 24;
-/// The most runs that were over before the view began.
 const NEWEST: usize = 5;
 
-const MANNER: Manner = Manner {
+const MANNER: ViewOptions = ViewOptions {
     is_brief_when_over: false,
     idle: "q closes this view; the runs continue",
     answering: " · Ctrl-C closes this view",
@@ -30,7 +29,7 @@ pub(in crate::commands::runs) fn watch(
     environment: &Environment,
     runs: &RunJournal,
     named: &[String],
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let mut ids: Vec<String> = Vec::new();
     for given in named {
@@ -43,7 +42,7 @@ pub(in crate::commands::runs) fn watch(
         .enable_all()
         .build()
         .map_err(CommandError::internal)?;
-    let mut watching = Watching {
+    let mut watching = WatchedRuns {
         environment,
         runs,
         is_all: ids.is_empty(),
@@ -60,25 +59,23 @@ pub(in crate::commands::runs) fn watch(
     Ok(0)
 }
 
-struct Watching<'a> {
+struct WatchedRuns<'a> {
     environment: &'a Environment,
     runs: &'a RunJournal,
     is_all: bool,
     watched: Vec<WatchedRun>,
-    /// True if the runs were listed.
     has_looked: bool,
-    /// Runs that go on and are not shown.
     more: usize,
     /// The last state of each child that was said to a reader without a terminal.
     words: BTreeMap<String, BTreeMap<NodeId, &'static str>>,
 }
 
-impl Watching<'_> {
-    async fn go_on(&mut self, out: &mut Output) -> Result<(), CommandError> {
-        let mut signals = Signals::new()?;
+impl WatchedRuns<'_> {
+    async fn go_on(&mut self, out: &mut CommandOutput) -> Result<(), CommandError> {
+        let mut signals = ViewSignals::new()?;
         let mut view = LiveView::at_terminal(
             self.environment,
-            Manner {
+            ViewOptions {
                 is_brief_when_over: self.is_all,
                 ..MANNER
             },
@@ -106,7 +103,7 @@ impl Watching<'_> {
             });
             for wanted in wanted {
                 match (wanted, &mut view) {
-                    (Wanted::Answer { run, node, answer }, Some(view)) => {
+                    (ViewerWish::Answer { run, node, answer }, Some(view)) => {
                         view.answer(self.runs, &run, &node, answer, out)?;
                     }
                     (_, Some(view)) => {
@@ -135,7 +132,7 @@ impl Watching<'_> {
         }
     }
 
-    fn take_news(&mut self, is_plain: bool, out: &mut Output) -> Result<(), CommandError> {
+    fn take_news(&mut self, is_plain: bool, out: &mut CommandOutput) -> Result<(), CommandError> {
         if self.is_all {
             self.find_runs(is_plain)?;
         }
@@ -193,7 +190,7 @@ fn say(
     run: &WatchedRun,
     event: &Event,
     words: &mut BTreeMap<NodeId, &'static str>,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     if let Some(line) = plain_line(event) {
         out.line(&format!("{} {}", run.id, line.trim_start()));

@@ -95,7 +95,7 @@ fn chain() -> (Plan, State) {
 }
 
 /// A frame as it is read without colours.
-fn shown(plan: &Plan, state: &State, footer: &Footer<'_>, size: FrameSize) -> String {
+fn shown(plan: &Plan, state: &State, footer: &FrameFooter<'_>, size: FrameSize) -> String {
     let signs = |_: &NodeId| {
         Some(Sign {
             doing: Some("bash cargo test --workspace --no-fail-fast"),
@@ -120,7 +120,7 @@ fn shown(plan: &Plan, state: &State, footer: &Footer<'_>, size: FrameSize) -> St
     texts.collect()
 }
 
-const FOOTER: Footer<'_> = Footer {
+const FOOTER: FrameFooter<'_> = FrameFooter {
     hint: "Enter answers · Esc postpones it",
     answer: Some((0, "the longer")),
     more_runs: 0,
@@ -239,7 +239,7 @@ fn no_frame_is_wider_or_higher_than_its_terminal_and_none_commands_it() {
             is_brief: false,
         };
         let runs = [run(&plan, &state), run(&other_plan, &other_state)];
-        let footer = Footer {
+        let footer = FrameFooter {
             hint: "q closes this view; the runs continue",
             answer: (!typed.contains(is_control)).then_some((0, typed)),
             more_runs: chance.below(2),
@@ -299,7 +299,7 @@ fn of_a_thousand_children_those_are_shown_that_work_fail_or_ask() {
         columns: 80,
         rows: 30,
     };
-    let text = shown(&plan, &state, &Footer::default(), size);
+    let text = shown(&plan, &state, &FrameFooter::default(), size);
     let summary = "1,000 children: 1 asking, 3 failed, 60 running, 600 complete, 336 pending";
     assert!(text.contains(summary), "{text}");
     for line in [

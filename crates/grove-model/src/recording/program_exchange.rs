@@ -8,51 +8,48 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::compare::{Conversation, Turn};
+use super::compare::{ComparedConversation, ComparedTurn};
 use crate::sse::EventLines;
-use crate::wire::Api;
+use crate::wire::ModelApi;
 
 /// The longest event of an answer that is recorded, in bytes.
 const LONGEST_ANSWER: usize = 64 << 20;
 
-/// One line of a recording.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PassedOn {
-    pub(super) api: Api,
+pub(super) struct ProgramExchange {
+    pub(super) api: ModelApi,
     /// The system text and the message; empty for a request that does not contain the message.
     told: [String; 2],
-    turns: Vec<Turn>,
-    pub(super) answer: PassedAnswer,
+    turns: Vec<ComparedTurn>,
+    pub(super) answer: ProgramAnswer,
 }
 
-/// The answer that the provider sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PassedAnswer {
+pub(super) struct ProgramAnswer {
     status: u16,
-    /// The events of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    events: Vec<PassedEvent>,
+    events: Vec<ProgramAnswerEvent>,
     /// The body of an answer that is not a stream.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     body: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct PassedEvent {
+struct ProgramAnswerEvent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     name: String,
     data: Value,
 }
 
-impl PassedOn {
-    pub(super) fn conversation(&self) -> Conversation {
-        Conversation::passed_on(self.api, self.told.clone(), self.turns.clone())
+impl ProgramExchange {
+    pub(super) fn conversation(&self) -> ComparedConversation {
+        ComparedConversation::passed_on(self.api, self.told.clone(), self.turns.clone())
     }
 
     /// Returns the record of a program's request, before it is answered.
-    pub(super) fn asked(api: Api, body: &[u8], told: &[String; 2]) -> Self {
+    pub(super) fn asked(api: ModelApi, body: &[u8], told: &[String; 2]) -> Self {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let is_told = has_text(&request, told[1].trim());
         Self {
@@ -63,7 +60,7 @@ impl PassedOn {
                 Default::default()
             },
             turns: turns(api, &request),
-            answer: PassedAnswer {
+            answer: ProgramAnswer {
                 status: 0,
                 events: Vec::new(),
                 body: Value::Null,
@@ -72,7 +69,7 @@ impl PassedOn {
     }
 }
 
-impl PassedAnswer {
+impl ProgramAnswer {
     /// Returns the record of an answer that came to its end.
     pub(super) fn of(status: StatusCode, is_stream: bool, bytes: &[u8]) -> Self {
         let mut answer = Self {
@@ -87,7 +84,7 @@ impl PassedAnswer {
         let mut lines = EventLines::new(LONGEST_ANSWER);
         // An event that is too large ends the record here, as it ends the count of tokens in the relay.
         let _ = lines.push(bytes, |event| {
-            let event = PassedEvent {
+            let event = ProgramAnswerEvent {
                 name: event.name,
                 data: json_or_text(&event.data),
             };
@@ -112,7 +109,6 @@ impl PassedAnswer {
         }
     }
 
-    /// Returns the bytes that a program reads.
     pub(super) fn bytes(&self) -> Vec<u8> {
         if self.events.is_empty() {
             return text_of(&self.body).into_bytes();
@@ -146,7 +142,7 @@ const PIECES: [&str; 6] = [
 /// The keys that differ in every event and say nothing.
 const COUNTS: [&str; 2] = ["sequence_number", "obfuscation"];
 
-impl PassedEvent {
+impl ProgramAnswerEvent {
     /// Appends the next event's piece of text to its own, if the two differ in nothing else; returns true if it did.
     fn takes(&mut self, next: &Self) -> bool {
         let piece = |event: &Value| {
@@ -195,10 +191,10 @@ fn has_text(value: &Value, text: &str) -> bool {
 }
 
 /// Returns the earlier words and calls of the model from the body of a request.
-fn turns(api: Api, request: &Value) -> Vec<Turn> {
+fn turns(api: ModelApi, request: &Value) -> Vec<ComparedTurn> {
     let items = match api {
-        Api::OpenaiResponses => &request["input"],
-        Api::Anthropic | Api::OpenaiChat => &request["messages"],
+        ModelApi::OpenaiResponses => &request["input"],
+        ModelApi::Anthropic | ModelApi::OpenaiChat => &request["messages"],
     };
     let mut turns = Vec::new();
     let mut is_open = false;
@@ -210,7 +206,7 @@ fn turns(api: Api, request: &Value) -> Vec<Turn> {
             };
             (text_of(name), arguments)
         };
-        let mut said = Turn::default();
+        let mut said = ComparedTurn::default();
         match item["type"].as_str() {
             Some("function_call") => said.calls.push(call(&item["name"], &item["arguments"])),
             Some("custom_tool_call") => said.calls.push(call(&item["name"], &item["input"])),
@@ -243,7 +239,7 @@ fn turns(api: Api, request: &Value) -> Vec<Turn> {
         }
         // One format has the parts of a turn as items of their own.
         match turns.last_mut().filter(|_| is_open) {
-            Some(turn) => Turn::extend(turn, said),
+            Some(turn) => ComparedTurn::extend(turn, said),
             None => turns.push(said),
         }
         is_open = true;
@@ -287,26 +283,26 @@ mod tests {
             { "role": "assistant", "content": "Done." },
         ] });
         let expected = [
-            Turn {
+            ComparedTurn {
                 text: "I look.".to_owned(),
                 calls: vec![("ls".to_owned(), input.clone())],
             },
-            Turn {
+            ComparedTurn {
                 text: "Done.".to_owned(),
                 calls: Vec::new(),
             },
         ];
         for (api, request) in [
-            (Api::Anthropic, &anthropic),
-            (Api::OpenaiResponses, &responses),
-            (Api::OpenaiChat, &chat),
+            (ModelApi::Anthropic, &anthropic),
+            (ModelApi::OpenaiResponses, &responses),
+            (ModelApi::OpenaiChat, &chat),
         ] {
             assert_eq!(turns(api, request), expected, "{api:?}");
             let told = ["s".to_owned(), "task\n".to_owned()];
             let bytes = request.to_string().into_bytes();
-            assert_eq!(PassedOn::asked(api, &bytes, &told).told, told);
+            assert_eq!(ProgramExchange::asked(api, &bytes, &told).told, told);
             let other = ["s".to_owned(), "another task".to_owned()];
-            let asked = PassedOn::asked(api, &bytes, &other);
+            let asked = ProgramExchange::asked(api, &bytes, &other);
             assert_eq!(asked.told, <[String; 2]>::default());
         }
     }
@@ -326,7 +322,7 @@ mod tests {
             part(0, "me/a"),
             part(1, "b"),
         ]);
-        let answer = PassedAnswer::of(StatusCode::OK, true, &bytes);
+        let answer = ProgramAnswer::of(StatusCode::OK, true, &bytes);
         let expected = stream(&[start, part(0, "/home/me/a"), part(1, "b")]);
         assert_eq!(answer.bytes(), expected);
         assert_eq!(answer.content_type(), "text/event-stream");
@@ -334,12 +330,12 @@ mod tests {
             json!({ "type": "response.output_text.delta", "delta": "a", "sequence_number": 1 }),
             json!({ "type": "response.output_text.delta", "delta": "b", "sequence_number": 2 }),
         ];
-        let answer = PassedAnswer::of(StatusCode::OK, true, &stream(&pieces));
+        let answer = ProgramAnswer::of(StatusCode::OK, true, &stream(&pieces));
         assert_eq!(answer.events.len(), 1);
         assert_eq!(answer.events[0].data["delta"], "ab");
-        let done = PassedAnswer::of(StatusCode::OK, true, b"data: [DONE]\n\n");
+        let done = ProgramAnswer::of(StatusCode::OK, true, b"data: [DONE]\n\n");
         assert_eq!(done.bytes(), b"data: [DONE]\n\n");
-        let refused = PassedAnswer::of(StatusCode::TOO_MANY_REQUESTS, false, br#"{"error":1}"#);
+        let refused = ProgramAnswer::of(StatusCode::TOO_MANY_REQUESTS, false, br#"{"error":1}"#);
         assert_eq!(refused.bytes(), br#"{"error":1}"#);
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     }

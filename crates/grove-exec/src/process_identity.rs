@@ -4,23 +4,19 @@ use grove_plan::Holder;
 
 use crate::processes::{self, read_proc};
 
-/// A process, with the data by which other processes recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner(pub Holder);
+pub struct ProcessIdentity(pub Holder);
 
-/// The result of looking for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// The process is there, perhaps stopped.
     Alive,
-    /// The process has ended.
     Gone,
     /// The process lives in another PID namespace, where this one cannot look.
     Unknown,
 }
 
-impl Owner {
-    /// Returns the owner that stands for this process.
+impl ProcessIdentity {
     pub fn this_process() -> Self {
         let pid = std::process::id();
         Self(Holder {
@@ -31,7 +27,6 @@ impl Owner {
         })
     }
 
-    /// Looks for the process and tells if it is alive.
     pub fn liveness(&self) -> Liveness {
         let Holder {
             pid,
@@ -71,12 +66,12 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_more_than_its_number() {
-        let this = Owner::this_process();
+        let this = ProcessIdentity::this_process();
         assert_eq!(this.liveness(), Liveness::Alive);
         let changed = |change: fn(&mut Holder)| {
             let mut holder = this.0.clone();
             change(&mut holder);
-            Owner(holder).liveness()
+            ProcessIdentity(holder).liveness()
         };
         assert_eq!(changed(|it| it.start_time += 1), Liveness::Gone);
         assert_eq!(changed(|it| it.boot_id.push('x')), Liveness::Gone);

@@ -7,11 +7,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::repository::Repository;
-use super::settings::{Settings, passed_on};
+use super::settings::{GitSettings, passed_on};
 use super::{Git, GitError, MOST_OUTPUT, files, finish};
 
-/// The settings that git is given over every configuration.
-const TOLD: [(&str, &str); 14] = [
+const FIXED_SETTINGS: [(&str, &str); 14] = [
     ("core.attributesFile", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -27,7 +26,6 @@ const TOLD: [(&str, &str); 14] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// The environment variables of every look.
 const VARIABLES: [(&str, &str); 12] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -49,14 +47,11 @@ const MOST_INDEXES: usize = 1_000;
 /// The number of the next folder, which makes its name unique in this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The input of one git command.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked<'a> {
-    /// The command and its arguments.
+pub(super) struct GitInput<'a> {
     pub(super) words: &'a [&'a str],
     /// Environment variables in addition to the usual ones.
     pub(super) variables: &'a [(&'a str, &'a str)],
-    /// The standard input of the command.
     pub(super) input: Option<&'a [u8]>,
 }
 
@@ -70,22 +65,21 @@ impl Git {
         input: Option<&[u8]>,
     ) -> Result<Vec<u8>, GitError> {
         let repository = self.repository(folder)?;
-        let asked = Asked {
+        let asked = GitInput {
             words,
             variables,
             input,
         };
-        self.look(&repository, folder, asked)
+        self.inspect(&repository, folder, asked)
     }
 
-    /// Runs git in a folder with a repository that is known.
-    pub(super) fn look(
+    pub(super) fn inspect(
         &self,
         repository: &Repository,
         folder: &Path,
-        asked: Asked<'_>,
+        asked: GitInput<'_>,
     ) -> Result<Vec<u8>, GitError> {
-        let view = View::of(repository, &self.environment)?;
+        let view = RepositoryView::of(repository, &self.environment)?;
         let index = repository.own.join("index");
         let mut git = Command::new("git");
         git.arg("-C").arg(folder).args(asked.words);
@@ -96,30 +90,33 @@ impl Git {
         git.env("GIT_WORK_TREE", &repository.top);
         git.env("GIT_OBJECT_DIRECTORY", repository.common.join("objects"));
         git.env("GIT_INDEX_FILE", index);
-        tell(
+        pass_settings(
             &mut git,
             passed_on(self.person()?, &repository.settings),
-            &TOLD,
+            &FIXED_SETTINGS,
         );
         git.envs(asked.variables.iter().copied());
         let name = asked.words.first().copied().unwrap_or_default();
         finish(git, name, asked.input, MOST_OUTPUT)
     }
 
-    /// The configuration of a repository, as data.
-    pub(super) fn settings_of(&self, repository: &Repository) -> Result<Settings, GitError> {
+    pub(super) fn settings_of(&self, repository: &Repository) -> Result<GitSettings, GitError> {
         let file = repository.common.join("config");
-        let mut settings = Settings::of_file(&file, &self.environment)?;
+        let mut settings = GitSettings::of_file(&file, &self.environment)?;
         if settings.is_on("extensions.worktreeconfig") {
             let file = repository.own.join("config.worktree");
-            settings.extend(Settings::of_file(&file, &self.environment)?);
+            settings.extend(GitSettings::of_file(&file, &self.environment)?);
         }
         Ok(settings)
     }
 }
 
 /// Gives git settings through variables, because a key on a command line cannot have every character.
-pub(super) fn tell(git: &mut Command, more: Vec<(String, String)>, fixed: &[(&str, &str)]) {
+pub(super) fn pass_settings(
+    git: &mut Command,
+    more: Vec<(String, String)>,
+    fixed: &[(&str, &str)],
+) {
     let fixed = fixed.iter();
     let fixed = fixed.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     let mut count = 0;
@@ -132,21 +129,21 @@ pub(super) fn tell(git: &mut Command, more: Vec<(String, String)>, fixed: &[(&st
 }
 
 /// A folder that git takes for the repository, removed when it is no longer needed.
-struct View {
+struct RepositoryView {
     folder: PathBuf,
 }
 
-impl Drop for View {
+impl Drop for RepositoryView {
     fn drop(&mut self) {
         files::remove_folder(&self.folder);
     }
 }
 
-impl View {
+impl RepositoryView {
     fn of(repository: &Repository, environment: &[(String, String)]) -> Result<Self, GitError> {
         let view = Self::make(environment)?;
         let (own, common) = (&repository.own, &repository.common);
-        let form = Form::of(&repository.settings)?;
+        let form = StorageForm::of(&repository.settings)?;
         files::write_new(&view.folder.join("config"), form.config().as_bytes())?;
         let head = files::read_line(&own.join("HEAD")).unwrap_or_default();
         files::write_new(&view.folder.join("HEAD"), format!("{head}\n").as_bytes())?;
@@ -183,16 +180,15 @@ impl View {
     }
 }
 
-/// The form in which a repository is stored.
-pub(super) struct Form {
+pub(super) struct StorageForm {
     has_long_names: bool,
     /// Set if its branches are in tables (reftable).
     pub(super) has_tables: bool,
 }
 
-impl Form {
+impl StorageForm {
     /// Reads the form from the settings. An unknown form is refused, as git does.
-    pub(super) fn of(settings: &Settings) -> Result<Self, GitError> {
+    pub(super) fn of(settings: &GitSettings) -> Result<Self, GitError> {
         let unknown = |key: &str, value: &str| {
             let what = format!("{key} = {value}");
             Err(GitError::UnknownForm(what))

@@ -5,75 +5,74 @@
 
 use http::Method;
 
-use crate::wire::Api;
+use crate::wire::ModelApi;
 
 /// A request that is passed on to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passing {
+pub enum RelayRule {
     /// A model answers it, in this format: it is counted, and refused when a limit is reached.
-    Counted(Api),
+    Counted(ModelApi),
     /// It takes no tokens.
     Free,
 }
 
-struct PassingRow {
-    of: &'static [Api],
+struct RelayRow {
+    of: &'static [ModelApi],
     method: Method,
     path: &'static str,
-    /// The names that its query may have.
     query: &'static [&'static str],
-    passing: Passing,
+    passing: RelayRule,
 }
 
-const ANTHROPIC: &[Api] = &[Api::Anthropic];
-const OPENAI: &[Api] = &[Api::OpenaiResponses, Api::OpenaiChat];
+const ANTHROPIC: &[ModelApi] = &[ModelApi::Anthropic];
+const OPENAI: &[ModelApi] = &[ModelApi::OpenaiResponses, ModelApi::OpenaiChat];
 
-const ROWS: [PassingRow; 6] = [
-    PassingRow {
+const ROWS: [RelayRow; 6] = [
+    RelayRow {
         of: ANTHROPIC,
         method: Method::POST,
         path: "/v1/messages",
         query: &["beta"],
-        passing: Passing::Counted(Api::Anthropic),
+        passing: RelayRule::Counted(ModelApi::Anthropic),
     },
-    PassingRow {
+    RelayRow {
         of: ANTHROPIC,
         method: Method::POST,
         path: "/v1/messages/count_tokens",
         query: &["beta"],
-        passing: Passing::Free,
+        passing: RelayRule::Free,
     },
-    PassingRow {
+    RelayRow {
         of: ANTHROPIC,
         method: Method::GET,
         path: "/v1/models",
         query: &["beta", "limit", "after_id", "before_id"],
-        passing: Passing::Free,
+        passing: RelayRule::Free,
     },
-    PassingRow {
+    RelayRow {
         of: OPENAI,
         method: Method::POST,
         path: "/v1/responses",
         query: &[],
-        passing: Passing::Counted(Api::OpenaiResponses),
+        passing: RelayRule::Counted(ModelApi::OpenaiResponses),
     },
-    PassingRow {
+    RelayRow {
         of: OPENAI,
         method: Method::POST,
         path: "/v1/chat/completions",
         query: &[],
-        passing: Passing::Counted(Api::OpenaiChat),
+        passing: RelayRule::Counted(ModelApi::OpenaiChat),
     },
-    PassingRow {
+    RelayRow {
         of: OPENAI,
         method: Method::GET,
         path: "/v1/models",
         query: &["client_version", "limit", "after"],
-        passing: Passing::Free,
+        passing: RelayRule::Free,
     },
 ];
 
-impl PassingRow {
+impl RelayRow {
     fn allows(&self, query: &str) -> bool {
         query.is_empty()
             || query.split('&').all(|part| {
@@ -84,20 +83,20 @@ impl PassingRow {
     }
 }
 
-impl Passing {
+impl RelayRule {
     /// The way in which a request to a provider of this interface is passed on; none where it is refused. The target
     /// is the path with its query.
-    pub fn of(api: Api, method: &Method, target: &str) -> Option<Self> {
+    pub fn of(api: ModelApi, method: &Method, target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut rows = ROWS.iter();
-        let is_it = |row: &&PassingRow| {
+        let is_it = |row: &&RelayRow| {
             row.of.contains(&api) && row.method == *method && row.path == path && row.allows(query)
         };
         rows.find(is_it).map(|row| row.passing)
     }
 
     /// The methods and paths that are passed on to a provider of this interface.
-    pub fn all(api: Api) -> impl Iterator<Item = String> {
+    pub fn all(api: ModelApi) -> impl Iterator<Item = String> {
         let rows = ROWS.iter().filter(move |row| row.of.contains(&api));
         rows.map(|row| format!("{} {}", row.method, row.path))
     }
@@ -109,84 +108,103 @@ mod tests {
 
     use super::*;
 
-    const APIS: [Api; 3] = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat];
+    const APIS: [ModelApi; 3] = [
+        ModelApi::Anthropic,
+        ModelApi::OpenaiResponses,
+        ModelApi::OpenaiChat,
+    ];
 
     #[test]
     fn what_is_in_the_table_passes_and_nothing_beside_it() {
-        let counted = |api| Some(Passing::Counted(api));
+        let counted = |api| Some(RelayRule::Counted(api));
         let (post, get) = (Method::POST, Method::GET);
         for (api, method, target, expected) in [
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 &post,
                 "/v1/messages",
-                counted(Api::Anthropic),
+                counted(ModelApi::Anthropic),
             ),
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 &post,
                 "/v1/messages?beta=true",
-                counted(Api::Anthropic),
+                counted(ModelApi::Anthropic),
             ),
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 &post,
                 "/v1/messages/count_tokens?beta=true",
-                Some(Passing::Free),
+                Some(RelayRule::Free),
             ),
             (
-                Api::Anthropic,
+                ModelApi::Anthropic,
                 &get,
                 "/v1/models?limit=1000",
-                Some(Passing::Free),
+                Some(RelayRule::Free),
             ),
             (
-                Api::OpenaiResponses,
+                ModelApi::OpenaiResponses,
                 &post,
                 "/v1/responses",
-                counted(Api::OpenaiResponses),
+                counted(ModelApi::OpenaiResponses),
             ),
             (
-                Api::OpenaiResponses,
+                ModelApi::OpenaiResponses,
                 &get,
                 "/v1/models?client_version=0.166.0",
-                Some(Passing::Free),
+                Some(RelayRule::Free),
             ),
             (
-                Api::OpenaiChat,
+                ModelApi::OpenaiChat,
                 &post,
                 "/v1/chat/completions",
-                counted(Api::OpenaiChat),
+                counted(ModelApi::OpenaiChat),
             ),
-            (Api::OpenaiChat, &post, "/v1/messages", None),
-            (Api::Anthropic, &post, "/v1/chat/completions", None),
-            (Api::Anthropic, &get, "/v1/messages", None),
-            (Api::Anthropic, &Method::HEAD, "/", None),
-            (Api::Anthropic, &post, "/v1/messages/", None),
-            (Api::Anthropic, &post, "//v1/messages", None),
-            (Api::Anthropic, &post, "/v1//messages", None),
-            (Api::Anthropic, &post, "/v1/%6dessages", None),
-            (Api::Anthropic, &post, "/v1%2fmessages", None),
-            (Api::Anthropic, &post, "/v1/x/../messages", None),
-            (Api::Anthropic, &post, "/v1/./messages", None),
-            (Api::Anthropic, &post, "/V1/Messages", None),
-            (Api::Anthropic, &post, "/v1/messages;x", None),
-            (Api::Anthropic, &post, "/v1/messages?beta=%2f", None),
-            (Api::Anthropic, &post, "/v1/messages?x=1", None),
-            (Api::Anthropic, &post, "/v1/messages?beta=true?x", None),
-            (Api::Anthropic, &post, "/x/v1/messages", None),
-            (Api::Anthropic, &post, "/messages", None),
-            (Api::Anthropic, &post, "/v1/messages/batches", None),
-            (Api::Anthropic, &post, "/v1/complete", None),
-            (Api::Anthropic, &get, "/v1/organizations/api_keys", None),
-            (Api::OpenaiResponses, &get, "/v1/responses/resp_1", None),
-            (Api::OpenaiResponses, &post, "/v1/responses/compact", None),
-            (Api::OpenaiChat, &post, "/v1/embeddings", None),
-            (Api::OpenaiChat, &post, "/v1/images/generations", None),
-            (Api::OpenaiChat, &post, "/v1/completions", None),
+            (ModelApi::OpenaiChat, &post, "/v1/messages", None),
+            (ModelApi::Anthropic, &post, "/v1/chat/completions", None),
+            (ModelApi::Anthropic, &get, "/v1/messages", None),
+            (ModelApi::Anthropic, &Method::HEAD, "/", None),
+            (ModelApi::Anthropic, &post, "/v1/messages/", None),
+            (ModelApi::Anthropic, &post, "//v1/messages", None),
+            (ModelApi::Anthropic, &post, "/v1//messages", None),
+            (ModelApi::Anthropic, &post, "/v1/%6dessages", None),
+            (ModelApi::Anthropic, &post, "/v1%2fmessages", None),
+            (ModelApi::Anthropic, &post, "/v1/x/../messages", None),
+            (ModelApi::Anthropic, &post, "/v1/./messages", None),
+            (ModelApi::Anthropic, &post, "/V1/Messages", None),
+            (ModelApi::Anthropic, &post, "/v1/messages;x", None),
+            (ModelApi::Anthropic, &post, "/v1/messages?beta=%2f", None),
+            (ModelApi::Anthropic, &post, "/v1/messages?x=1", None),
+            (ModelApi::Anthropic, &post, "/v1/messages?beta=true?x", None),
+            (ModelApi::Anthropic, &post, "/x/v1/messages", None),
+            (ModelApi::Anthropic, &post, "/messages", None),
+            (ModelApi::Anthropic, &post, "/v1/messages/batches", None),
+            (ModelApi::Anthropic, &post, "/v1/complete", None),
+            (
+                ModelApi::Anthropic,
+                &get,
+                "/v1/organizations/api_keys",
+                None,
+            ),
+            (
+                ModelApi::OpenaiResponses,
+                &get,
+                "/v1/responses/resp_1",
+                None,
+            ),
+            (
+                ModelApi::OpenaiResponses,
+                &post,
+                "/v1/responses/compact",
+                None,
+            ),
+            (ModelApi::OpenaiChat, &post, "/v1/embeddings", None),
+            (ModelApi::OpenaiChat, &post, "/v1/images/generations", None),
+            (ModelApi::OpenaiChat, &post, "/v1/completions", None),
         ] {
             assert_eq!(
-                Passing::of(api, method, target),
+                RelayRule::of(api, method, target),
                 expected,
                 "{method} {target}"
             );
@@ -204,7 +222,7 @@ mod tests {
             let (before, after) = row.path.split_at(at.index(row.path.len() + 1));
             let changed = format!("{before}{put}{after}");
             for api in APIS {
-                let passing = Passing::of(api, &row.method, &changed);
+                let passing = RelayRule::of(api, &row.method, &changed);
                 let is_row = ROWS.iter().any(|row| row.path == changed);
                 prop_assert!(passing.is_none() || is_row, "{changed}");
             }
@@ -216,7 +234,7 @@ mod tests {
             let method: Method = method.parse().unwrap();
             prop_assume!(method != row.method);
             for api in APIS {
-                prop_assert_eq!(Passing::of(api, &method, row.path), None);
+                prop_assert_eq!(RelayRule::of(api, &method, row.path), None);
             }
         }
     }

@@ -15,16 +15,15 @@ use crate::beneath;
 use crate::error::FsError;
 use crate::files;
 
-/// The place of a file.
 #[derive(Debug)]
-pub struct Spot {
+pub struct FilePlace {
     folder: OwnedFd,
     name: OsString,
     path: PathBuf,
     follows: bool,
 }
 
-impl Spot {
+impl FilePlace {
     /// A place wherever links lead, its folder made if needed.
     pub fn at(path: &Path) -> Result<Self, FsError> {
         let folder = match path.parent() {
@@ -51,15 +50,15 @@ impl Spot {
     /// A place below a folder to which no link leads, its folder made if needed: a link anywhere below the base
     /// is an error, and one in place of the file is never read or written through.
     pub fn beneath(base: &Path, below: &Path) -> Result<Self, FsError> {
-        Self::below(base, below, Missing::Make)
+        Self::below(base, below, MissingFolder::Make)
     }
 
     /// The same where nothing is made: a folder that is not there is an error that says so.
     pub fn existing(base: &Path, below: &Path) -> Result<Self, FsError> {
-        Self::below(base, below, Missing::Leave)
+        Self::below(base, below, MissingFolder::Leave)
     }
 
-    fn below(base: &Path, below: &Path, missing: Missing) -> Result<Self, FsError> {
+    fn below(base: &Path, below: &Path, missing: MissingFolder) -> Result<Self, FsError> {
         let path = base.join(below);
         let opened = rustix::fs::open(base, FOLDER, Mode::empty());
         let folder = opened.map_err(|errno| FsError::new("open", &path, errno))?;
@@ -68,14 +67,14 @@ impl Spot {
 
     /// The place with this whole path, below a folder that is open.
     pub(crate) fn in_folder(folder: OwnedFd, path: PathBuf, below: &Path) -> Result<Self, FsError> {
-        Self::from_folder(folder, path, below, Missing::Make)
+        Self::from_folder(folder, path, below, MissingFolder::Make)
     }
 
     fn from_folder(
         mut folder: OwnedFd,
         path: PathBuf,
         below: &Path,
-        missing: Missing,
+        missing: MissingFolder,
     ) -> Result<Self, FsError> {
         let fail = |errno: Errno| FsError::new("open", &path, errno);
         for part in below.parent().unwrap_or(Path::new("")) {
@@ -106,19 +105,17 @@ impl Spot {
         })
     }
 
-    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns true if a plain file with exactly this content is there.
     pub fn has_content(&self, content: &[u8]) -> Result<bool, FsError> {
         let fail = |errno: Errno| FsError::new("read", &self.path, errno);
         let file = match self.open() {
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(false),
             opened => opened.map_err(fail)?,
         };
-        let facts = beneath::look_at(file.as_fd()).map_err(fail)?;
+        let facts = beneath::facts_of_open(file.as_fd()).map_err(fail)?;
         let size = content.len() as u64;
         if facts.kind != FileType::RegularFile || facts.stamp.size != size {
             return Ok(false);
@@ -126,7 +123,6 @@ impl Spot {
         Ok(files::read_open(file.into(), &self.path, size)? == content)
     }
 
-    /// Reads a plain file of at most `limit` bytes.
     pub fn read(&self, limit: u64) -> Result<Vec<u8>, FsError> {
         let file = self.open();
         let file = file.map_err(|errno| FsError::new("read", &self.path, errno))?;
@@ -148,7 +144,6 @@ impl Spot {
         renamed.map_err(|errno| FsError::new("write", &to.path, errno))
     }
 
-    /// Removes a folder with nothing in it, and says whether it is gone.
     pub fn remove_empty_folder(base: &Path, below: &Path) -> bool {
         let place = Self::existing(base, below);
         place.is_ok_and(|place| {
@@ -162,13 +157,11 @@ impl Spot {
         removed.map_err(|errno| FsError::new("remove", &self.path, errno))
     }
 
-    /// Removes a folder with nothing in it.
     pub(crate) fn remove_folder(&self) -> Result<(), FsError> {
         let removed = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR);
         removed.map_err(|errno| FsError::new("remove", &self.path, errno))
     }
 
-    /// Makes a link to a target.
     pub(crate) fn make_link(&self, target: &Path) -> Result<(), FsError> {
         let made = rustix::fs::symlinkat(target, &self.folder, &self.name);
         made.map_err(|errno| FsError::new("create", &self.path, errno))
@@ -181,11 +174,10 @@ impl Spot {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(fail(errno)),
         }
-        let folder = enter(self.folder.as_fd(), &self.name, Missing::Leave).map_err(fail)?;
+        let folder = enter(self.folder.as_fd(), &self.name, MissingFolder::Leave).map_err(fail)?;
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(fail)
     }
 
-    /// The permission bits of the file.
     pub fn mode(&self) -> Result<u32, FsError> {
         let fail = |errno: Errno| FsError::new("look at", &self.path, errno);
         let file = self.open().map_err(fail)?;
@@ -197,7 +189,7 @@ impl Spot {
     pub fn remove_same(&self, content: &[u8]) -> Result<bool, FsError> {
         let fail = |errno: Errno| FsError::new("remove", &self.path, errno);
         let name = CString::new(self.name.as_bytes()).map_err(|_| fail(Errno::INVAL))?;
-        let own = beneath::look_unfollowed(self.folder.as_fd(), &name);
+        let own = beneath::facts_unfollowed(self.folder.as_fd(), &name);
         let is_plain = own.is_ok_and(|facts| facts.kind == FileType::RegularFile);
         if !is_plain || !self.has_content(content)? {
             return Ok(false);
@@ -214,7 +206,6 @@ impl Spot {
         self.folder.as_fd()
     }
 
-    /// Removes a file of its folder.
     pub(crate) fn remove(&self, name: &OsStr) -> Result<(), Errno> {
         rustix::fs::unlinkat(&self.folder, name, AtFlags::empty())
     }
@@ -230,19 +221,18 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The treatment of a folder that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingFolder {
     Make,
     Leave,
 }
 
 /// Opens a folder in a folder, made if needed, unless it is a link or leads elsewhere.
-fn enter(folder: BorrowedFd<'_>, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
+fn enter(folder: BorrowedFd<'_>, name: &OsStr, missing: MissingFolder) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let open = || rustix::fs::openat2(folder, name, FOLDER, Mode::empty(), resolve);
     match open() {
-        Err(Errno::NOENT) if missing == Missing::Make => {
+        Err(Errno::NOENT) if missing == MissingFolder::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
                 // Another process makes it at the same moment.
                 Ok(()) | Err(Errno::EXIST) => open(),
@@ -258,7 +248,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::atomic::{self, Replaced};
+    use crate::atomic::{self, ReplaceOutcome};
 
     #[test]
     fn no_link_below_the_base_is_followed_to_a_place() {
@@ -278,7 +268,7 @@ mod tests {
             ("../out/x", false),
             ("real/..", false),
         ] {
-            let place = Spot::beneath(&base, Path::new(below));
+            let place = FilePlace::beneath(&base, Path::new(below));
             assert_eq!(place.is_ok(), is_place, "{below}");
         }
         assert_eq!(
@@ -300,14 +290,14 @@ mod tests {
             std::fs::write(out.join(name), "old").unwrap();
         }
         let places = ["new", "kept", "gone"]
-            .map(|name| Spot::beneath(&base, &Path::new("in").join(name)).unwrap());
+            .map(|name| FilePlace::beneath(&base, &Path::new("in").join(name)).unwrap());
         std::fs::rename(base.join("in"), base.join("moved")).unwrap();
         symlink(&out, base.join("in")).unwrap();
         let [new, kept, gone] = &places;
         atomic::create_at(new, b"new", None).unwrap();
         assert_eq!(
             atomic::replace_at(kept, b"old", b"new").unwrap(),
-            Replaced::Done
+            ReplaceOutcome::Done
         );
         assert!(gone.remove_same(b"old").unwrap());
         let read = |folder: &Path, name: &str| std::fs::read_to_string(folder.join(name)).ok();
@@ -332,17 +322,17 @@ mod tests {
         std::fs::create_dir(&base).unwrap();
         std::fs::write(folder.path().join("out"), "old").unwrap();
         symlink("../out", base.join("x")).unwrap();
-        let place = Spot::beneath(&base, Path::new("x")).unwrap();
+        let place = FilePlace::beneath(&base, Path::new("x")).unwrap();
         assert!(!place.has_content(b"old").unwrap());
         assert!(!place.remove_same(b"old").unwrap());
         assert_eq!(
             atomic::replace_at(&place, b"old", b"new").unwrap(),
-            Replaced::Changed
+            ReplaceOutcome::Changed
         );
         assert!(atomic::create_at(&place, b"new", None).is_err());
         assert_eq!(std::fs::read(folder.path().join("out")).unwrap(), b"old");
         // Elsewhere a link is what the user wants.
-        let followed = Spot::at(&base.join("x")).unwrap();
+        let followed = FilePlace::at(&base.join("x")).unwrap();
         assert!(followed.has_content(b"old").unwrap());
     }
 }

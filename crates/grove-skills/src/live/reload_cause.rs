@@ -8,7 +8,7 @@ words! {
     /// The event that happened, or seemed to.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     #[expect(missing_docs, reason = "the words of `as_str` say it")]
-    pub enum What {
+    pub enum ReloadEvent {
         Edited = "edited",
         Appeared = "appeared",
         Removed = "removed",
@@ -30,9 +30,9 @@ words! {
 
 /// One reason for looking again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct ReloadCause {
     /// The kind of event.
-    pub what: What,
+    pub what: ReloadEvent,
     /// The place of the event, if it had one.
     pub path: Option<PathBuf>,
 }
@@ -42,29 +42,29 @@ const MAX_CAUSES: usize = 16;
 
 /// Reasons, each once, in the order they were met.
 #[derive(Debug, Default)]
-pub(super) struct Causes {
-    all: Vec<Cause>,
+pub(super) struct ReloadCauses {
+    all: Vec<ReloadCause>,
 }
 
-impl Causes {
-    pub(super) fn of(what: What) -> Self {
+impl ReloadCauses {
+    pub(super) fn of(what: ReloadEvent) -> Self {
         let mut causes = Self::default();
-        causes.add(Cause { what, path: None });
+        causes.add(ReloadCause { what, path: None });
         causes
     }
 
     /// Adds a reason; those without a place are few and are always kept.
-    pub(super) fn add(&mut self, cause: Cause) {
+    pub(super) fn add(&mut self, cause: ReloadCause) {
         let has_room = cause.path.is_none() || self.all.len() < MAX_CAUSES;
         if has_room && !self.all.contains(&cause) {
             self.all.push(cause);
         }
     }
 
-    pub(super) fn add_at(&mut self, what: What, path: &Path) {
+    pub(super) fn add_at(&mut self, what: ReloadEvent, path: &Path) {
         if self.all.len() < MAX_CAUSES {
             let path = Some(path.to_path_buf());
-            self.add(Cause { what, path });
+            self.add(ReloadCause { what, path });
         }
     }
 
@@ -72,7 +72,7 @@ impl Causes {
         self.all.is_empty()
     }
 
-    pub(super) fn into_vec(self) -> Vec<Cause> {
+    pub(super) fn into_vec(self) -> Vec<ReloadCause> {
         self.all
     }
 }

@@ -12,35 +12,33 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 
 /// The strangers of one server, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Strangers(Mutex<Waiting>);
+pub(crate) struct PendingConnections(Mutex<PendingQueue>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingQueue {
     next: u64,
     connections: BTreeMap<u64, CancellationToken>,
 }
 
-/// A connection from its beginning to its end.
 #[derive(Debug, Clone)]
-pub(crate) struct Stranger {
-    strangers: Arc<Strangers>,
+pub(crate) struct PendingConnection {
+    strangers: Arc<PendingConnections>,
     number: u64,
     sent_away: CancellationToken,
 }
 
-impl Strangers {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl PendingConnections {
+    fn waiting(&self) -> MutexGuard<'_, PendingQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that has just been made.
-    pub(crate) fn arrived(self: &Arc<Self>) -> Stranger {
+    pub(crate) fn add(self: &Arc<Self>) -> PendingConnection {
         let sent_away = CancellationToken::new();
         let mut waiting = self.waiting();
         waiting.next += 1;
         let number = waiting.next;
         waiting.connections.insert(number, sent_away.clone());
-        Stranger {
+        PendingConnection {
             strangers: Arc::clone(self),
             number,
             sent_away,
@@ -48,7 +46,7 @@ impl Strangers {
     }
 
     /// Makes room by closing the connection that has been a stranger for the longest time.
-    pub(crate) fn send_oldest_away(&self) {
+    pub(crate) fn close_oldest(&self) {
         let oldest = self.waiting().connections.pop_first();
         if let Some((_, oldest)) = oldest {
             oldest.cancel();
@@ -56,13 +54,13 @@ impl Strangers {
     }
 }
 
-impl Stranger {
+impl PendingConnection {
     /// Takes note that the connection has shown the token, or is over.
-    pub(crate) fn leaves(&self) {
+    pub(crate) fn settle(&self) {
         self.strangers.waiting().connections.remove(&self.number);
     }
 
-    fn is_stranger(&self) -> bool {
+    fn is_pending(&self) -> bool {
         self.strangers
             .waiting()
             .connections
@@ -70,12 +68,12 @@ impl Stranger {
     }
 
     /// Ends when the connection has to be closed: its time is up, or its place is needed. Never for one that knows the token.
-    pub(crate) async fn unwanted(&self) {
+    pub(crate) async fn closed(&self) {
         tokio::select! {
             () = self.sent_away.cancelled() => return,
             () = tokio::time::sleep(FIRST_WAIT) => {}
         }
-        if !self.is_stranger() {
+        if !self.is_pending() {
             // Only one that is sent away in this very moment ever goes on from here.
             self.sent_away.cancelled().await;
         }
@@ -95,15 +93,15 @@ mod tests {
 
     #[test]
     fn the_oldest_stranger_goes_and_nobody_who_knows_the_token() {
-        let strangers = Arc::<Strangers>::default();
-        let known = strangers.arrived();
-        let (first, second) = (strangers.arrived(), strangers.arrived());
-        known.leaves();
-        strangers.send_oldest_away();
-        assert!(at_once(first.unwanted()));
-        assert!(!at_once(second.unwanted()) && !at_once(known.unwanted()));
-        strangers.send_oldest_away();
-        strangers.send_oldest_away();
-        assert!(at_once(second.unwanted()) && !at_once(known.unwanted()));
+        let strangers = Arc::<PendingConnections>::default();
+        let known = strangers.add();
+        let (first, second) = (strangers.add(), strangers.add());
+        known.settle();
+        strangers.close_oldest();
+        assert!(at_once(first.closed()));
+        assert!(!at_once(second.closed()) && !at_once(known.closed()));
+        strangers.close_oldest();
+        strangers.close_oldest();
+        assert!(at_once(second.closed()) && !at_once(known.closed()));
     }
 }

@@ -4,16 +4,13 @@ use serde_json::Value;
 
 /// Folders and ids of a run, which stand in a recording as placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct RecordingPlaceholders {
     /// Ids of the run and of those above it, the run's own first.
     pub run_ids: Vec<String>,
-    /// The folder that the child works in.
     pub work: Option<String>,
     /// The folder that the run was asked for in, from which a working tree of the child's own may be made.
     pub project: Option<String>,
-    /// The home of its user.
     pub home: Option<String>,
-    /// The folder of Grove's state.
     pub state: Option<String>,
     /// The folder of temporary files.
     pub temp: Option<String>,
@@ -22,8 +19,7 @@ pub struct Places {
 /// The shortest text that is replaced: shorter ones stand in other texts by chance.
 const SHORTEST: usize = 2;
 
-impl Places {
-    /// Puts placeholders into a value.
+impl RecordingPlaceholders {
     pub(super) fn hide(&self, value: &mut Value) {
         let known = self.known();
         each_text(value, &mut |text| hide_in(text, &known));
@@ -105,8 +101,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn places() -> Places {
-        Places {
+    fn places() -> RecordingPlaceholders {
+        RecordingPlaceholders {
             run_ids: vec!["r4k2".to_owned(), "r0aa".to_owned()],
             work: Some("/tmp/x/project/".to_owned()),
             project: Some("/srv/repository".to_owned()),

@@ -9,19 +9,16 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// The most bytes of words that one token stands for on average, in any text: less output than this cannot have been.
 const MOST_BYTES_PER_TOKEN: u64 = 32;
 
-/// A number of a provider's, or what is in its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum SaidCount {
-    /// It is not there.
+pub(crate) enum ReportedCount {
     #[default]
     Missing,
-    /// A whole number that fits.
     Number(u64),
     /// Something else: below zero, too large, a fraction, a text.
     Unreadable,
 }
 
-impl SaidCount {
+impl ReportedCount {
     pub(crate) fn of(value: &Value) -> Self {
         match (value, value.as_u64()) {
             (Value::Null, _) => Self::Missing,
@@ -46,12 +43,12 @@ impl SaidCount {
 
 /// The bytes that were sent and that came, as this side counts them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnCount {
+pub(crate) struct CountedBytes {
     pub(crate) request_bytes: usize,
     pub(crate) answer_bytes: usize,
 }
 
-impl OwnCount {
+impl CountedBytes {
     /// The tokens of it, where the provider gave no number.
     pub(crate) fn guessed(self) -> Usage {
         Usage {
@@ -67,18 +64,17 @@ impl OwnCount {
     }
 }
 
-/// The numbers of a provider, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct SaidUsage {
+pub(crate) struct ReportedUsage {
     /// Input that was not cached.
-    pub(crate) input: SaidCount,
-    pub(crate) output: SaidCount,
-    pub(crate) cached: SaidCount,
-    pub(crate) cache_write: SaidCount,
-    pub(crate) reasoning: SaidCount,
+    pub(crate) input: ReportedCount,
+    pub(crate) output: ReportedCount,
+    pub(crate) cached: ReportedCount,
+    pub(crate) cache_write: ReportedCount,
+    pub(crate) reasoning: ReportedCount,
 }
 
-impl SaidUsage {
+impl ReportedUsage {
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -108,25 +104,25 @@ impl SaidUsage {
 
     /// The tokens that a whole answer counts for, in budgets and in every view. What cannot be read or cannot be is taken from the
     /// own count: no request is empty, and no token stands for a page.
-    pub(crate) fn counted(&self, own: OwnCount) -> Usage {
+    pub(crate) fn counted(&self, own: CountedBytes) -> Usage {
         let guessed = own.guessed();
         if self.is_nothing() {
             return guessed;
         }
         let mut usage = self.readable();
         let whole_input = [self.cached, self.cache_write];
-        let is_unreadable = whole_input.contains(&SaidCount::Unreadable);
+        let is_unreadable = whole_input.contains(&ReportedCount::Unreadable);
         let all = [usage.input, usage.cached, usage.cache_write];
         let is_empty = all.iter().all(|tokens| *tokens == 0);
-        if !matches!(self.input, SaidCount::Number(_)) || is_unreadable || is_empty {
+        if !matches!(self.input, ReportedCount::Number(_)) || is_unreadable || is_empty {
             usage.input = usage.input.max(guessed.input);
             usage.estimated = true;
         }
         let least = match self.output {
-            SaidCount::Number(_) => own.least_output(),
-            SaidCount::Missing | SaidCount::Unreadable => guessed.output,
+            ReportedCount::Number(_) => own.least_output(),
+            ReportedCount::Missing | ReportedCount::Unreadable => guessed.output,
         };
-        if usage.output < least || !matches!(self.output, SaidCount::Number(_)) {
+        if usage.output < least || !matches!(self.output, ReportedCount::Number(_)) {
             usage.output = least;
             usage.estimated = true;
         }
