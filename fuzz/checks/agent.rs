@@ -2,21 +2,23 @@
 //! reads as what was printed, and an edit changes one field and no other byte.
 
 use grove_spec::agent::edit::{FieldValue, remove, set};
-use grove_spec::agent::{Format, Parsed, formats, parse, parse_bytes, print, prompt_text};
+use grove_spec::agent::{
+    AgentFormat, ParsedAgent, formats, parse, parse_bytes, print, prompt_text,
+};
 use grove_spec::text::is_control;
 
-const FORMATS: [Format; 7] = [
-    Format::Claude,
-    Format::Copilot,
-    Format::Gemini,
-    Format::Opencode,
-    Format::OpencodeJson,
-    Format::Codex,
-    Format::CodexConfig,
+const FORMATS: [AgentFormat; 7] = [
+    AgentFormat::Claude,
+    AgentFormat::Copilot,
+    AgentFormat::Gemini,
+    AgentFormat::Opencode,
+    AgentFormat::OpencodeJson,
+    AgentFormat::Codex,
+    AgentFormat::CodexConfig,
 ];
 
 /// An agent that was read can be written, and is the same agent then.
-fn written_again(parsed: &Parsed) {
+fn written_again(parsed: &ParsedAgent) {
     if !parsed.is_valid() {
         return;
     }

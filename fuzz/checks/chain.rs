@@ -2,11 +2,11 @@
 //! read as the same chain; an edit changes one key and nothing else.
 
 use grove_spec::chain::edit::{remove, set};
-use grove_spec::chain::{Format, MAX_STEPS, parse, parse_bytes, print};
+use grove_spec::chain::{ChainFormat, MAX_STEPS, parse, parse_bytes, print};
 use grove_spec::text::is_control;
 
 pub(crate) fn check(bytes: &[u8]) {
-    for format in Format::ALL {
+    for format in ChainFormat::ALL {
         let parsed = parse_bytes(bytes, format);
         let chain = &parsed.chain;
         for shown in [&chain.name, &chain.description, &chain.package]
@@ -22,7 +22,7 @@ pub(crate) fn check(bytes: &[u8]) {
         }
         if parsed.is_valid() {
             let printed = print::json(chain);
-            let mut again = parse(&printed, Format::Json).chain;
+            let mut again = parse(&printed, ChainFormat::Json).chain;
             // Text before the first step is for people, and JSON has no place for it.
             again.intro.clone_from(&chain.intro);
             assert_eq!(&again, chain, "{printed}");

@@ -3,16 +3,17 @@
 
 use std::sync::{Arc, LazyLock};
 
-use grove_catalog::content::Content;
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing};
+use grove_catalog::content::SkillContent;
+use grove_catalog::eligibility::MachineFacts;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::{ResolveInput, SkillCandidate, SkillRules, resolve};
+use grove_catalog::root::{Root, RootRank, RootSource};
 use grove_catalog::search::{
-    Audience, Builder, Document, Index, Query, confusable, make_checksum_right, search,
+    IndexBuilder, SearchAudience, SearchDocument, SearchIndex, SearchQuery, confusable,
+    make_checksum_right, search,
 };
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_spec::config::Settings;
 use grove_spec::skill::parse_bytes;
 
@@ -47,15 +48,15 @@ const SKILLS: [(&str, &str, &str); 5] = [
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     let candidates = SKILLS.iter().enumerate().map(|(at, (name, about, body))| {
         let text = format!("---\nname: {name}\ndescription: {about}\n---\n{body}\n");
-        let content = Content::new(
+        let content = SkillContent::new(
             at as u128,
             None,
             text.len() as u64,
             parse_bytes(text.as_bytes()),
         );
-        Candidate {
+        SkillCandidate {
             root: 0,
-            layout: Layout::Folder,
+            layout: SkillLayout::Folder,
             id: (*name).into(),
             file: None,
             hard_links: 1,
@@ -63,28 +64,28 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
             content: Arc::new(content),
         }
     });
-    resolve(Input {
+    resolve(ResolveInput {
         roots: vec![Root {
             label: "user:skills".to_owned(),
             path: "/skills".into(),
-            source: Source::User,
-            standing: Standing::of(Source::User),
-            trust: Trust::Trusted,
+            source: RootSource::User,
+            rank: RootRank::of(RootSource::User),
+            trust: RootTrust::Trusted,
         }],
         candidates: candidates.collect(),
         settings: &Settings::default(),
-        facts: &Facts::default(),
+        facts: &MachineFacts::default(),
         names: None,
-        rules: Rules::GROVE,
+        rules: SkillRules::GROVE,
         used: &|_| 0,
         diagnostics: Vec::new(),
     })
 });
 
 static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut builder = Builder::default();
+    let mut builder = IndexBuilder::default();
     for (at, (name, description, body)) in SKILLS.iter().enumerate() {
-        builder.add(&Document {
+        builder.add(&SearchDocument {
             key: at as u128,
             name,
             id: name,
@@ -102,7 +103,7 @@ pub(crate) fn check(edits: &[u8]) {
         bytes[at] = edit[2];
     }
     make_checksum_right(&mut bytes);
-    let Some(index) = Index::open(bytes) else {
+    let Some(index) = SearchIndex::open(bytes) else {
         return;
     };
     for text in [
@@ -112,20 +113,20 @@ pub(crate) fn check(edits: &[u8]) {
         "zzz",
         "release-notes",
     ] {
-        let query = Query {
+        let query = SearchQuery {
             text,
             limit: 10,
-            audience: Audience::Model,
+            audience: SearchAudience::Model,
         };
         if let Ok(hits) = search(&SNAPSHOT, &index, &query) {
             assert!(hits.len() <= 10 && hits.iter().all(|hit| hit.skill < SKILLS.len()));
         }
     }
     let _ = confusable::find(&SNAPSHOT, &index);
-    let mut kept = Builder::default();
+    let mut kept = IndexBuilder::default();
     for document in 0..index.documents().min(100) {
         kept.keep(&index, document);
     }
     let again = kept.finish([0; 32]);
-    assert!(Index::open(again).is_some());
+    assert!(SearchIndex::open(again).is_some());
 }

@@ -1,4 +1,4 @@
-//! Any bytes are a manifest or settings: reading them ends, quickly and without a panic; no path that is given
+//! Any bytes are a manifest or settings: reading them ends, quickly and without a panic; no path that is provided
 //! leaves its package and no name of a package is more than a name; JSON is read as everybody reads it.
 
 use grove_spec::json;
@@ -19,9 +19,9 @@ fn is_plain(path: &str) -> bool {
 pub(crate) fn check(bytes: &[u8]) {
     for file in ManifestFile::ALL {
         let manifest = Manifest::read(bytes, file);
-        assert!(manifest.given.len() <= LISTS * MAX_PATHS);
-        for given in &manifest.given {
-            assert!(is_plain(&given.path), "{:?}", given.path);
+        assert!(manifest.provided.len() <= LISTS * MAX_PATHS);
+        for provided in &manifest.provided {
+            assert!(is_plain(&provided.path), "{:?}", provided.path);
         }
         assert!(!manifest.name.iter().any(|name| name.contains(is_control)));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use grove_server::Server;
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Environment, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::runtime::Runtime;
@@ -68,12 +68,12 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
     }
-    let request = Request {
-        view: View::Folders(vec![root]),
-        ..Request::default()
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root]),
+        ..DiscoveryRequest::default()
     };
     let environment = Environment::for_home(home.clone(), home);
-    Server::new(LiveLibrary::start(environment, request))
+    Server::new(LiveLibrary::start(environment, request).into())
 });
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

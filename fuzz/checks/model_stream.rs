@@ -3,7 +3,7 @@
 //!
 //! The first byte says in which format it is read and how large the portions are.
 
-use grove_model::{AnswerDecoder, AnswerLimits, Api, ModelAnswer, ModelError, ModelEvent};
+use grove_model::{AnswerDecoder, AnswerLimits, ModelAnswer, ModelApi, ModelError, ModelEvent};
 
 /// Small, so that the bounds are reached.
 const LIMITS: AnswerLimits = AnswerLimits {
@@ -15,7 +15,7 @@ const LIMITS: AnswerLimits = AnswerLimits {
 };
 
 fn decode(
-    api: Api,
+    api: ModelApi,
     bytes: &[u8],
     portion: usize,
 ) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
@@ -32,7 +32,11 @@ pub(crate) fn check(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else {
         return;
     };
-    let api = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat][usize::from(size) % 3];
+    let api = [
+        ModelApi::Anthropic,
+        ModelApi::OpenaiResponses,
+        ModelApi::OpenaiChat,
+    ][usize::from(size) % 3];
     let (answer, events) = decode(api, bytes, bytes.len().max(1));
     let (again, told) = decode(api, bytes, usize::from(size) + 1);
     assert_eq!(again, answer);

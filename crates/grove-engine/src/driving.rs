@@ -7,7 +7,7 @@ use grove_exec::{StopTokens, now};
 use grove_plan::{
     Attempt, Call, CallId, CallOutcome, Child, Fact, FoundFile, Turn, Usage, Variables, compose,
 };
-use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
+use grove_store::{Appended, LoadedRun, NewEvent, Store, StoreError};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -101,14 +101,14 @@ impl DrivenChild {
         match blocking(|| self.store.append(&self.run.id, draft(fact, Vec::new()))) {
             Ok(appended) => self.heed(&appended),
             // Another process drives this child, or none does.
-            Err(_) => self.stop.tell(true),
+            Err(_) => self.stop.stop(true),
         }
     }
 
     /// Stops the child before its next request when a limit was reached, by this child or by another.
     fn heed(&self, appended: &Appended) {
         if appended.is_stopping {
-            self.stop.tell(false);
+            self.stop.stop(false);
         }
         for other in &appended.others {
             let _ = self.news.send(other.clone());
@@ -221,8 +221,8 @@ struct AnswerPlace {
 }
 
 /// Returns a fact as it is recorded now.
-pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
-    Draft {
+pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> NewEvent {
+    NewEvent {
         fact,
         artifacts,
         at: now(),
@@ -230,7 +230,11 @@ pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
 }
 
 /// Records a fact without holding up the runtime.
-pub(crate) async fn append(store: &Store, run: &str, draft: Draft) -> Result<Appended, StoreError> {
+pub(crate) async fn append(
+    store: &Store,
+    run: &str,
+    draft: NewEvent,
+) -> Result<Appended, StoreError> {
     let (done, waiting) = tokio::sync::oneshot::channel();
     store.append_then(run, draft, move |result| {
         let _ = done.send(result);

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use grove_plan::RunView;
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Environment, Library, Look, Parts, Rediscover, Request, Unsteady};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library, Rediscover, StaleRead,
+};
 
 use crate::calling_child::CallingChild;
 use crate::data_check::{DATA_CHECK, check_data};
@@ -163,23 +165,23 @@ impl Engine {
     }
 
     /// Looks at the files of a folder: those that the library of this process keeps up to date, or all of them anew.
-    pub(crate) fn look(&self, there: Environment, parts: Parts) -> Look {
-        let request = Request {
+    pub(crate) fn discover(&self, there: Environment, parts: DiscoveryParts) -> Discovery {
+        let request = DiscoveryRequest {
             parts,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         };
         match self.library_for(&there, &request) {
-            Some(library) => library.look(),
-            None => Library::new(there, request).look(),
+            Some(library) => library.discover(),
+            None => Library::new(there, request).discover(),
         }
     }
 
     /// Looks in the same way and acts on what was seen, again while a file turns out to be another than the one looked at.
-    pub(crate) fn discover_until_fresh<T, E: Unsteady>(
+    pub(crate) fn discover_until_fresh<T, E: StaleRead>(
         &self,
         there: Environment,
-        request: Request,
-        act: impl FnMut(&Look) -> Result<T, E>,
+        request: DiscoveryRequest,
+        act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
         match self.library_for(&there, &request) {
             Some(mut library) => library.discover_until_fresh(act),
@@ -188,10 +190,10 @@ impl Engine {
     }
 
     /// The library of this process, if it sees what a request asks for; from then on it looks at that, too.
-    fn library_for(&self, there: &Environment, request: &Request) -> Option<&LiveLibrary> {
+    fn library_for(&self, there: &Environment, request: &DiscoveryRequest) -> Option<&LiveLibrary> {
         let library = self.library.as_deref()?;
         let served = library.latest_discovery().request;
-        let same = Request {
+        let same = DiscoveryRequest {
             parts: request.parts,
             ..(*served).clone()
         };
@@ -199,7 +201,7 @@ impl Engine {
             return None;
         }
         if !served.parts.agents || !served.parts.chains {
-            library.with(|library| library.set_parts(Parts::ALL));
+            library.with(|library| library.set_parts(DiscoveryParts::ALL));
         }
         Some(library)
     }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use grove_catalog::disclosure::Node;
+use grove_catalog::disclosure::DisclosureNode;
 use grove_model::Secret;
-use grove_skills::disclosure::{Call, Disclosure};
-use grove_skills::{Environment, Library, Look, Request};
+use grove_skills::disclosure::{Disclosure, SkillCall};
+use grove_skills::{Discovery, DiscoveryRequest, Environment, Library};
 
 use crate::skill_values::variables_of;
 use crate::tools::ToolError;
@@ -30,19 +30,19 @@ impl FolderSkills {
             ..environment.clone()
         };
         Self {
-            library: Mutex::new(Library::new(environment, Request::default())),
+            library: Mutex::new(Library::new(environment, DiscoveryRequest::default())),
         }
     }
 
-    fn look(&self) -> Look {
+    fn discover(&self) -> Discovery {
         let library = self.library.lock();
-        library.unwrap_or_else(PoisonError::into_inner).look()
+        library.unwrap_or_else(PoisonError::into_inner).discover()
     }
 
     /// Returns a skill for a model, or the reason why there is none.
     pub(crate) fn activate(&self, name: &str) -> Result<GivenSkill, ToolError> {
-        let look = self.look();
-        let call = Call {
+        let look = self.discover();
+        let call = SkillCall {
             typed: name,
             words: &[],
             again: true,
@@ -50,8 +50,8 @@ impl FolderSkills {
         let activated = Disclosure::new(&look, None).activate(&call);
         let activated = activated.map_err(|error| ToolError::Failed(error.to_string()))?;
         let environment = match activated.node {
-            Node::Skill(at) => variables_of(&look, at),
-            Node::Group(_) => Vec::new(),
+            DisclosureNode::Skill(at) => variables_of(&look, at),
+            DisclosureNode::Group(_) => Vec::new(),
         };
         Ok(GivenSkill {
             text: activated.text,
@@ -62,7 +62,7 @@ impl FolderSkills {
 
     /// Returns the variables that a skill which the child has from the beginning sets for its commands.
     pub(crate) fn environment(&self, address: &str) -> Vec<(String, Secret)> {
-        let look = self.look();
+        let look = self.discover();
         let snapshot = &look.snapshot;
         let mut skills = snapshot.skills.iter();
         let at = skills.position(|skill| snapshot.address(skill) == address);

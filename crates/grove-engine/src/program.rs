@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    EndReason, KeeperOrder, KeeperReport, Launch, Program, ProgramEvent, ProgramProvider,
+    EndReason, KeeperOrder, KeeperReport, Program, ProgramEvent, ProgramLaunch, ProgramProvider,
     ProgramState, ProgramTask, ProgramVerdict, StopTokens, verdict,
 };
 use grove_fs::{FsError, atomic};
@@ -386,13 +386,13 @@ impl ProgramChild<'_> {
 
 /// A program's launch, and the order by which the keeper carries it out.
 struct Ordered {
-    launch: Launch,
+    launch: ProgramLaunch,
     order: KeeperOrder,
 }
 
 /// Writes the files of a launch, and returns the environment with what it sets.
 fn prepared(
-    launch: &Launch,
+    launch: &ProgramLaunch,
     mut environment: Vec<(String, String)>,
 ) -> Result<Vec<(String, String)>, FsError> {
     for (file, text) in &launch.files {

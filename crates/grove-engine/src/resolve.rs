@@ -21,7 +21,9 @@ use grove_plan::{
     Request as RunRequest, TreeLimits, Work, begin_with_earlier_work, lay_out,
 };
 use grove_skills::run_rules::RunRules;
-use grove_skills::{DiscoveryParts, Environment, Look, OwnerScope, Request, Unsteady as _};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, Environment, OwnerScope, StaleRead as _,
+};
 use grove_spec::chain::ChainStep;
 use grove_spec::config::Settings;
 use grove_spec::{Diagnostic, Digest};
@@ -412,7 +414,7 @@ fn tree_limits(asked: &RunRequest, settings: &Settings, own_timeout: Option<u64>
 }
 
 struct FoundNodes {
-    look: Look,
+    look: Discovery,
     nodes: Vec<ResolvedNode>,
     groups: BTreeMap<NodeId, GroupRules>,
     /// The agents in the order of the steps.
@@ -509,7 +511,7 @@ fn names_of(step: &ChainStep) -> String {
     names.join(" + ")
 }
 
-fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
+fn saved_steps(look: &Discovery, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;
     let steps = chain.file().map(|chain| chain.steps.clone());

@@ -16,7 +16,7 @@ use grove_skills::Environment;
 use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
 use grove_spec::Digest;
 use grove_spec::text::{one_line, visible_json};
-use grove_store::{Draft, LoadedRun, RunFilter, StoreError};
+use grove_store::{LoadedRun, NewEvent, RunFilter, StoreError};
 use serde_json::{Map, Value};
 
 use crate::calling_child::{CallingChild, is_own, not_own};
@@ -491,7 +491,7 @@ impl Engine {
             return Err(EngineError::finding(message)
                 .hint("the run may have continued since: `action: wait` gives its result and the delivery of that"));
         }
-        let draft = Draft {
+        let draft = NewEvent {
             fact: Fact::Wanted {
                 by: caller.by().to_owned(),
                 // The same result is acknowledged once, however often a caller says so.

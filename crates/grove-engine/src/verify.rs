@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    EndReason, EnforcedRestriction, GitError, GuardedRepository, KeeperOrder, ProgramExit, Report,
-    Sandbox, Seclusion, allowed_variables, now,
+    EndReason, EnforcedRestriction, GitError, GuardedRepository, KeeperOrder, KeeperReport,
+    ProgramExit, Sandbox, Seclusion, allowed_variables, now,
 };
 use grove_fs::FsError;
 use grove_fs::stamp::{self, Stamp};
@@ -262,7 +262,7 @@ enum PrepareError {
 }
 
 /// Returns the end of a command as verdicts have it.
-pub(crate) fn end_of(report: Report) -> CheckEnd {
+pub(crate) fn end_of(report: KeeperReport) -> CheckEnd {
     match (report.why, report.exit) {
         (_, ProgramExit::NotStarted(why)) => CheckEnd::NotStarted(why),
         (EndReason::TimedOut, _) => CheckEnd::TimedOut,

@@ -8,7 +8,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use grove_exec::{
-    ExecError, GitError, KeeperOrder, LinkOrCopy, ProgramExit, Why, allowed_variables,
+    EndReason, ExecError, GitError, KeeperOrder, LinkOrCopy, ProgramExit, allowed_variables,
 };
 use grove_fs::{FsError, atomic, files};
 use grove_plan::SetupHook;
@@ -193,7 +193,7 @@ impl SettingUp<'_> {
         let complaint = complaint(&complaints);
         let limit = || duration::in_words(hook.timeout_ms);
         let failed = match (ended.report.why, ended.report.exit) {
-            (Why::TimedOut, _) => Some(format!("took longer than {}{complaint}", limit())),
+            (EndReason::TimedOut, _) => Some(format!("took longer than {}{complaint}", limit())),
             (_, ProgramExit::NotStarted(why)) => Some(format!("could not be started: {why}")),
             (_, ProgramExit::Signal(signal)) => {
                 Some(format!("was ended by signal {signal}{complaint}"))

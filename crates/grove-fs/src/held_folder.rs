@@ -10,9 +10,9 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
+use crate::file_place::FilePlace;
 use crate::files;
 use crate::probe_walk::{RootFolder, is_printable};
-use crate::spot::FilePlace;
 
 #[derive(Debug)]
 pub struct HeldFolder {

@@ -73,7 +73,7 @@ impl ServedLibrary {
         discovery: &Discovery,
         act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        (&*self.live).fresh_from(look, act)
+        (&*self.live).fresh_from(discovery, act)
     }
 
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
@@ -84,7 +84,7 @@ impl ServedLibrary {
             limit,
             audience: SearchAudience::Model,
         };
-        let found = locked(&self.searcher).search_in(&mut &*self.live, look, &query);
+        let found = locked(&self.searcher).search_in(&mut &*self.live, discovery, &query);
         let hits = found.hits.iter();
         let nodes: Vec<DisclosureNode> = hits.map(|hit| DisclosureNode::Skill(hit.skill)).collect();
         if nodes.is_empty() {

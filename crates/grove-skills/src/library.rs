@@ -240,17 +240,18 @@ impl Library {
     }
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
-    pub fn look(&mut self) -> Discovery {
-        self.look_in(None)
+    pub fn discover(&mut self) -> Discovery {
+        self.discover_in(None)
     }
 
-    /// Looks again after a change to files that are no settings: those of the last look are still in force.
-    pub(crate) fn look_after_change(&mut self) -> Discovery {
-        let last = self.last.as_ref().map(|last| Arc::clone(&last.look.world));
-        self.look_in(last.as_deref())
+    /// Discovers again after a change to files that are no settings: those of the last discovery are still in force.
+    pub(crate) fn discover_after_change(&mut self) -> Discovery {
+        let last = self.last_discovery();
+        let last = last.map(|last| Arc::clone(&last.world));
+        self.discover_in(last.as_deref())
     }
 
-    fn look_in(&mut self, earlier: Option<&World>) -> Discovery {
+    fn discover_in(&mut self, earlier: Option<&World>) -> Discovery {
         self.grants = self.grants.next_generation();
         let grants = self.grants.clone();
         let world = World::find_with(&self.environment, &self.request, grants, earlier);

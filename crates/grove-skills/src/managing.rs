@@ -360,10 +360,10 @@ impl Manager {
     ) -> ChangeReport {
         let is_setting =
             file == user_file(self.library.environment()) || file.ends_with(PROJECT_FILE);
-        self.look = if is_setting {
-            self.library.look()
+        self.discovery = if is_setting {
+            self.library.discover()
         } else {
-            self.library.look_after_change()
+            self.library.discover_after_change()
         };
         let files = E::own_files(self);
         let mut all = files.found.all.iter();

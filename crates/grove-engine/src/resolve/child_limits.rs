@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use grove_plan::{AttentionLimits, Control, Limits};
-use grove_spec::agent::Agent as AgentFile;
+use grove_spec::agent::AgentFile;
 use grove_spec::config::Settings;
 
 /// Half an hour for a child whose caller waits, two hours for one in the background.

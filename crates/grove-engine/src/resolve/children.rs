@@ -16,7 +16,7 @@ use grove_plan::{
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{Discovery, Environment, Library};
-use grove_spec::agent::{Agent as AgentFile, foreign_runner};
+use grove_spec::agent::{AgentFile, foreign_runner};
 use grove_spec::chain::{ChainTask, OnEmpty};
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Digest};

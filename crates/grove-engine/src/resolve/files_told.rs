@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use grove_spec::agent::{Agent as AgentFile, OutputFile, OutputMode};
-use grove_spec::chain::Task;
+use grove_spec::agent::{AgentFile, OutputFile, OutputMode};
+use grove_spec::chain::ChainTask;
 
 use crate::error::EngineError;
 
@@ -25,7 +25,7 @@ pub(crate) struct FilesTold {
 impl FilesTold {
     /// Reads the task's files, else the agent's. In a chain a relative path is below the folder that its steps share;
     /// elsewhere it is below the child's folder, and of what an agent usually reads only what is there is told.
-    pub(crate) fn of(task: &Task, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
+    pub(crate) fn of(task: &ChainTask, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
         let placed = |path: &String| {
             if folder.is_none() && !Path::new(path).is_absolute() && !path.starts_with('{') {
                 format!("{{chain_dir}}/{path}")

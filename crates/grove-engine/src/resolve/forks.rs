@@ -3,7 +3,7 @@
 use crate::calling_child::is_own;
 use crate::native::{history, no_session};
 use grove_plan::{NodeId, Parent, PlannedTask};
-use grove_spec::agent::{Agent as AgentFile, ContextMode};
+use grove_spec::agent::{AgentFile, ContextMode};
 use serde_json::Value;
 
 use super::children::ChildResolver;

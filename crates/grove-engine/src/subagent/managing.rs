@@ -13,7 +13,7 @@ use grove_skills::managing::{
     ChainChanges, ChangeReport, Manager, NewAgent, NewChain, RenameRequest,
 };
 use grove_skills::{DiscoveryParts, Environment};
-use grove_spec::agent::Agent as AgentFile;
+use grove_spec::agent::AgentFile;
 use grove_spec::agent::compose::FileEdit;
 use grove_spec::chain::print::step_json;
 use grove_spec::config::LayerScope;
@@ -35,7 +35,7 @@ pub(crate) fn chains(
     engine: &Engine,
     arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = engine.look(engine.environment_in(arguments)?, DiscoveryParts::CHAINS);
+    let look = engine.discover(engine.environment_in(arguments)?, DiscoveryParts::CHAINS);
     let chains = &look.snapshot.chains;
     let mut text = String::new();
     for chain in &chains.all {
@@ -56,7 +56,7 @@ pub(crate) fn agents(
     group: Option<&str>,
     arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = engine.look(engine.environment_in(arguments)?, DiscoveryParts::AGENTS);
+    let look = engine.discover(engine.environment_in(arguments)?, DiscoveryParts::AGENTS);
     let agents = &look.snapshot.agents;
     let scope = match arguments.text("scope")? {
         Some("user") => Some(RootSource::User),
@@ -112,7 +112,7 @@ pub(crate) fn act(
 
 /// The skills, agents, chains and providers of an environment, and what needs attention.
 fn doctor(engine: &Engine, there: Environment) -> String {
-    let look = engine.look(there, DiscoveryParts::ALL);
+    let look = engine.discover(there, DiscoveryParts::ALL);
     let (snapshot, world) = (&look.snapshot, &look.world);
     let mut text = String::new();
     let mut counts = |noun: &str, counts: Vec<(RootSource, grove_catalog::report::StateCounts)>| {
@@ -181,7 +181,7 @@ fn get(
 ) -> Result<String, EngineError> {
     match meant(arguments)? {
         Meant::Agent(name) => {
-            let look = engine.look(there, DiscoveryParts::AGENTS);
+            let look = engine.discover(there, DiscoveryParts::AGENTS);
             let agents = &look.snapshot.agents;
             let agent = entries::find(agents.entries(), name)?;
             let mut text = definition_text(agents.entries(), agent);
@@ -193,7 +193,7 @@ fn get(
             Ok(text)
         }
         Meant::Chain(name) => {
-            let look = engine.look(there, DiscoveryParts::ALL);
+            let look = engine.discover(there, DiscoveryParts::ALL);
             let chains = &look.snapshot.chains;
             let chain = entries::find(chains.entries(), name)?;
             let mut text = definition_text(chains.entries(), chain);

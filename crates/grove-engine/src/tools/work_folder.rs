@@ -7,7 +7,6 @@ use std::sync::{PoisonError, RwLock};
 
 use grove_fs::FsError;
 use grove_fs::atomic::{self, ReplaceOutcome};
-use grove_fs::file_place::FilePlace;
 use grove_fs::files;
 use grove_fs::held_folder::{HeldFolder, PathKind};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
@@ -193,7 +192,7 @@ impl WorkFolder {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::unlinked(&base)?;
         let kind = folder.entry(&below, LinkRule::Contain)?;
-        Ok(kind == EntryKind::Folder)
+        Ok(kind == PathKind::Folder)
     }
 
     pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {

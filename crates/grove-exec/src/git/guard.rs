@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::look::Asked;
+use super::inspection::GitInput;
 use super::repository::Repository;
 use super::settings::GitSettings;
 use super::{Git, GitError, files, names, submodule_of};
@@ -244,11 +244,11 @@ impl Git {
         if levels == 0 || !files::is_there(&repository.own.join("index")) {
             return Ok(());
         }
-        let asked = Asked {
+        let asked = GitInput {
             words: &["ls-files", "--stage", "-z"],
-            ..Asked::default()
+            ..GitInput::default()
         };
-        let listed = names(&self.look(repository, &repository.top, asked)?);
+        let listed = names(&self.inspect(repository, &repository.top, asked)?);
         let modules = [&repository.common, &repository.own].map(|own| own.join("modules"));
         for path in listed.iter().filter_map(|entry| submodule_of(entry)) {
             let folder = repository.top.join(path);

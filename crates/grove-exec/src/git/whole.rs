@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::look::Asked;
+use super::inspection::GitInput;
 use super::repository::Repository;
 use super::{Git, GitError, first_line, names};
 
@@ -24,12 +24,12 @@ impl Git {
     ) -> Result<(), GitError> {
         let repository = self.repository(folder)?;
         let look = |words: &[&str]| {
-            self.look(
+            self.inspect(
                 &repository,
                 folder,
-                Asked {
+                GitInput {
                     words,
-                    ..Asked::default()
+                    ..GitInput::default()
                 },
             )
         };
@@ -69,7 +69,7 @@ impl Git {
         tree: &str,
         other: &str,
     ) -> Result<Vec<Before>, GitError> {
-        let asked = Asked {
+        let asked = GitInput {
             words: &[
                 "diff-tree",
                 "-r",
@@ -80,9 +80,9 @@ impl Git {
                 tree,
                 other,
             ],
-            ..Asked::default()
+            ..GitInput::default()
         };
-        let listed = names(&self.look(repository, &repository.top, asked)?);
+        let listed = names(&self.inspect(repository, &repository.top, asked)?);
         let before = listed.iter().filter_map(|entry| {
             let mut fields = entry.strip_prefix(':')?.split(' ');
             let kind = match fields.next()? {
@@ -104,17 +104,17 @@ impl Git {
         name: &str,
     ) -> Result<(), GitError> {
         let top = &repository.top;
-        let asked = Asked {
+        let asked = GitInput {
             words: &["cat-file", kind, name],
-            ..Asked::default()
+            ..GitInput::default()
         };
-        let stored = self.look(repository, top, asked)?;
-        let asked = Asked {
+        let stored = self.inspect(repository, top, asked)?;
+        let asked = GitInput {
             words: &["hash-object", "--literally", "--stdin", "-t", kind],
             input: Some(&stored),
-            ..Asked::default()
+            ..GitInput::default()
         };
-        if first_line(&self.look(repository, top, asked)?) == name {
+        if first_line(&self.inspect(repository, top, asked)?) == name {
             return Ok(());
         }
         Err(GitError::Exchanged(name.to_owned()))

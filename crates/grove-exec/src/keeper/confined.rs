@@ -40,7 +40,7 @@ struct StepInput {
 #[serde(rename_all = "camelCase")]
 enum StepAnswer {
     /// The process is restricted, and becomes the program now.
-    Held(Vec<EnforcedRestriction>),
+    EnforcedRestriction(Vec<EnforcedRestriction>),
     /// The kernel gives it no view of the file system of its own; this process cannot be used any more.
     NoView,
     Failed(String),
@@ -61,7 +61,7 @@ pub(super) fn start(
     sandbox: &Sandbox,
     output: &PipeWriter,
     errors: &PipeWriter,
-) -> Result<(Child, Vec<Held>), StartError> {
+) -> Result<(Child, Vec<EnforcedRestriction>), StartError> {
     for with_view in [true, false] {
         let output = output.try_clone().map_err(StartError::NoPipe)?;
         let errors = errors.try_clone().map_err(StartError::NoPipe)?;
@@ -118,7 +118,7 @@ fn begin(told: &StepInput, output: Stdio, errors: Stdio) -> Result<StepStart, St
     });
     for line in answers.lines() {
         begun = match serde_json::from_str(line) {
-            Ok(StepAnswer::Held(held)) => Ok(Some(held)),
+            Ok(StepAnswer::EnforcedRestriction(held)) => Ok(Some(held)),
             Ok(StepAnswer::NoView) => Ok(None),
             Ok(StepAnswer::Failed(message)) => Err(StartError::Step(message)),
             Err(error) => Err(said(error.into())),
@@ -164,7 +164,7 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
         }
         Err(error) => return Ok(error.to_string()),
     };
-    answer(answers, &StepAnswer::Held(held))?;
+    answer(answers, &StepAnswer::EnforcedRestriction(held))?;
     let Some((program, arguments)) = told.command.split_first() else {
         return Ok("no program was given".to_owned());
     };

@@ -14,8 +14,8 @@ pub(super) struct ServerEntry {
 }
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, FormError> {
-    let Entry { servers, value } = entry;
+pub(super) fn with_server(text: &str, entry: &ServerEntry) -> Result<String, FormError> {
+    let ServerEntry { servers, value } = entry;
     if text.trim().is_empty() {
         let whole = json!({ *servers: { NAME: value } });
         return Ok(format!("{whole:#}\n"));
@@ -182,7 +182,7 @@ fn members(text: &str, object: Span) -> Result<ObjectMembers, FormError> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Entry, FormError, NAME};
+    use super::{FormError, NAME, ServerEntry};
     use serde_json::{Value, json};
 
     const SERVERS: &str = "mcpServers";
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn with_server(text: &str) -> Result<String, FormError> {
-        let entry = Entry {
+        let entry = ServerEntry {
             servers: SERVERS,
             value: value(),
         };

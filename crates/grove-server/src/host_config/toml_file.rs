@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, Formatted, Item, Table, TomlError, Value};
 
-use super::{FormError, Launch, NAME};
+use super::{FormError, NAME, ServerCommand};
 
 const SERVERS: &str = "mcp_servers";
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, FormError> {
+pub(super) fn with_server(text: &str, launch: &ServerCommand) -> Result<String, FormError> {
     let mut cleared = without_server(text)?;
     if !cleared.is_empty() && !cleared.ends_with('\n') {
         cleared.push('\n');

@@ -131,14 +131,14 @@ impl Conversation {
                 "skill" => result.text.clone(),
                 _ => self.window.result(&result.text),
             };
-            Some(Block::ToolResult {
+            Some(MessageBlock::ToolResult {
                 id: given.id.to_owned(),
                 content,
                 is_error: result.is_error,
             })
         });
-        let heard = turn.heard().iter().cloned().map(Block::text);
-        let content: Vec<Block> = results.chain(heard).collect();
+        let heard = turn.heard().iter().cloned().map(MessageBlock::text);
+        let content: Vec<MessageBlock> = results.chain(heard).collect();
         let answer = (!content.is_empty()).then_some(Message {
             role: Role::User,
             content,

@@ -29,7 +29,7 @@ pub(super) fn is_joint(word: &str) -> bool {
 impl TypedSteps {
     /// Lets the first step run once for each item.
     pub(super) fn for_each(&mut self, items: Vec<String>) -> Result<(), CommandError> {
-        let Some(Step::One(first)) = self.steps.first() else {
+        let Some(ChainStep::One(first)) = self.steps.first() else {
             let message = "a list is for one agent, and the first step has several";
             return Err(CommandError::usage(message));
         };
