@@ -5,7 +5,7 @@ use grove_runs::{ChildWish, ControlError, SubmittedRun, submit_again, wish_for_c
 
 use crate::calling_child::require_own;
 use crate::error::EngineError;
-use crate::journal::{BY_TERMINAL, RunJournal, parts_of};
+use crate::journal::{RunJournal, parts_of};
 
 impl From<ControlError> for EngineError {
     fn from(error: ControlError) -> Self {
@@ -52,10 +52,13 @@ impl RunJournal {
         let (run, node) = parts_of(given);
         let loaded = self.load(run)?;
         require_own(self, &loaded.id)?;
-        let is_pause = wish == ChildWish::Pause;
-        let node = wish_for_child(&self.store, &loaded, node.as_ref(), BY_TERMINAL, wish)?;
-        self.ensure(&self.surroundings(), &loaded.id)?;
-        if is_pause {
+        let is_end = matches!(wish, ChildWish::Pause | ChildWish::Stop { .. });
+        let is_about_work = wish != ChildWish::Discard;
+        let node = wish_for_child(&self.store, &loaded, node.as_ref(), self.by, wish)?;
+        if is_about_work {
+            self.ensure(&self.surroundings(), &loaded.id)?;
+        }
+        if is_end {
             self.require_told_to_stop(&loaded.id)?;
         }
         Ok(WishedChild {
@@ -64,8 +67,16 @@ impl RunJournal {
         })
     }
 
-    /// Tells a run to stop. Returns its state in words if it has ended already.
+    /// Tells a run, or one child of it as `RUN.NODE`, to stop. Returns the run's state in words if it has ended already.
     pub fn stop(&self, given: &str, now: bool) -> Result<StopOutcome, EngineError> {
+        if parts_of(given).1.is_some() {
+            let child = self.want(given, ChildWish::Stop { now })?;
+            return Ok(StopOutcome {
+                run: child.run,
+                node: Some(child.node),
+                ended: None,
+            });
+        }
         let loaded = self.load(given)?;
         require_own(self, &loaded.id)?;
         let ended = loaded.state.ended.map(|_| loaded.state.shown().to_owned());
@@ -76,8 +87,19 @@ impl RunJournal {
         }
         Ok(StopOutcome {
             run: loaded.id,
+            node: None,
             ended,
         })
+    }
+
+    /// Tells every child of a run that is at work to pause.
+    pub fn pause_all(&self, given: &str) -> Result<String, EngineError> {
+        let loaded = self.load(given)?;
+        require_own(self, &loaded.id)?;
+        self.record(&loaded.id, Wish::Pause { node: None })?;
+        self.ensure(&self.surroundings(), &loaded.id)?;
+        self.require_told_to_stop(&loaded.id)?;
+        Ok(loaded.id)
     }
 
     /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done.
@@ -121,6 +143,8 @@ impl RunJournal {
 pub struct StopOutcome {
     /// The id of the run.
     pub run: String,
-    /// Its state in words, where it had ended already.
+    /// The child that was meant, where it was one alone.
+    pub node: Option<NodeId>,
+    /// The state of the run in words, where it had ended already.
     pub ended: Option<String>,
 }

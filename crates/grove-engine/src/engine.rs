@@ -28,6 +28,8 @@ pub struct Engine {
     environment: Environment,
     /// The journal, opened by the first call that needs it.
     journal: Mutex<Option<Arc<RunJournal>>>,
+    /// The place where the person is, if it is not a terminal.
+    place: Option<&'static str>,
 }
 
 impl Engine {
@@ -36,7 +38,15 @@ impl Engine {
         Self {
             environment,
             journal: Mutex::default(),
+            place: None,
         }
+    }
+
+    /// An engine for a person at another place than a terminal, which facts name.
+    #[must_use]
+    pub const fn at(mut self, place: &'static str) -> Self {
+        self.place = Some(place);
+        self
     }
 
     /// Does the work of the processes that runs need, which are this program started anew. The `main` of a program that
@@ -81,7 +91,11 @@ impl Engine {
         if let Some(journal) = known.as_ref().filter(|journal| journal.version().is_ok()) {
             return Ok(Arc::clone(journal));
         }
-        let journal = Arc::new(RunJournal::open(&self.environment)?);
+        let journal = RunJournal::open(&self.environment)?;
+        let journal = Arc::new(match self.place {
+            Some(place) => journal.by(place),
+            None => journal,
+        });
         *known = Some(Arc::clone(&journal));
         Ok(journal)
     }

@@ -1,10 +1,11 @@
 //! The journal of runs as the engine opens it, with the environment of the process that did.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
+use grove_plan::{EffectKind, Event, Fact, NodeId, RunView, Wish};
 use grove_runs::{JournalError, RunPlaces, Woken};
 use grove_skills::Environment;
 use grove_spec::Digest;
@@ -16,7 +17,7 @@ use crate::model_settings::ModelSettings;
 use crate::supervising;
 
 /// The name of the person in facts that a terminal records.
-pub(crate) const BY_TERMINAL: &str = "a terminal";
+const BY_TERMINAL: &str = "a terminal";
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
@@ -30,6 +31,8 @@ pub struct RunJournal {
     file: Option<FileId>,
     /// True if this process belongs to a child.
     is_child: bool,
+    /// The name of the person in facts that are recorded here: that of the place where the person is.
+    pub(crate) by: &'static str,
 }
 
 impl RunJournal {
@@ -44,7 +47,15 @@ impl RunJournal {
             environment: environment.clone(),
             places,
             store: Arc::new(store),
+            by: BY_TERMINAL,
         })
+    }
+
+    /// The same journal, where the person is at another place than a terminal.
+    #[must_use]
+    pub const fn by(mut self, place: &'static str) -> Self {
+        self.by = place;
+        self
     }
 
     /// Returns true if this process belongs to a child of a run.
@@ -95,6 +106,15 @@ impl RunJournal {
     /// Wakes the supervisor of a run, if there is one.
     pub fn wake(&self, surroundings: &str, run: &str) {
         grove_runs::wake(&self.places, surroundings, run);
+    }
+
+    /// Returns the folder in which a run was asked for.
+    pub fn folder_of(&self, given: &str) -> Result<PathBuf, EngineError> {
+        let request = self.store.request(&self.find(given)?)?;
+        let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
+        Ok(PathBuf::from(
+            request["folder"].as_str().unwrap_or_default(),
+        ))
     }
 
     /// Loads a run by the beginning of its id.
@@ -151,8 +171,16 @@ impl RunJournal {
 
     /// Records a wish of the person. A wish that comes too late changes nothing.
     pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
+        match self.record(run, wish) {
+            Err(StoreError::Refused(_)) | Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Records a wish of the person, or says why it is refused.
+    pub(crate) fn record(&self, run: &str, wish: Wish) -> Result<(), StoreError> {
         let fact = Fact::Wanted {
-            by: BY_TERMINAL.to_owned(),
+            by: self.by.to_owned(),
             id: grove_runs::new_run_id(),
             wish,
         };
@@ -161,10 +189,17 @@ impl RunJournal {
             artifacts: Vec::new(),
             at: now(),
         };
-        match self.store.append(run, draft) {
-            Err(error) if !error.is_refusal() => Err(error.into()),
-            _ => Ok(()),
-        }
+        self.store.append(run, draft).map(drop)
+    }
+
+    /// Returns the next events of a run after the one with a number, at most so many.
+    pub fn next_events(
+        &self,
+        run: &str,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Event>, EngineError> {
+        Ok(self.store.next_events(run, after, most)?)
     }
 }
 
@@ -197,6 +232,7 @@ impl From<JournalError> for EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match &error {
+            StoreError::Refused(refused) => Self::finding(refused.to_string()),
             StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
             StoreError::Thread(_) => Self::internal(error).hint(AT_LIMIT),

@@ -281,10 +281,10 @@ impl Engine {
         let runs = self.recovered_journal()?;
         let (run, node) = parts_of(said.needed("run")?);
         let loaded = runs.load(run)?;
-        let is_pause = wish == ChildWish::Pause;
+        let is_end = matches!(wish, ChildWish::Pause | ChildWish::Stop { .. });
         let node = wish_for_child(&runs.store, &loaded, node.as_ref(), who(call), wish)?;
         runs.ensure(&runs.surroundings(), &loaded.id)?;
-        if is_pause {
+        if is_end {
             runs.require_told_to_stop(&loaded.id)?;
         }
         Ok(format!("child {node} of run {}", loaded.id))
@@ -326,8 +326,10 @@ impl Engine {
         let runs = self.recovered_journal()?;
         let (run, node) = parts_of(said.needed("run")?);
         if node.is_some() {
-            let message = "`stop` ends a whole run, not one child";
-            return Err(EngineError::usage(message).hint("`action: interrupt` pauses one child"));
+            let child = self.want(call, said, ChildWish::Stop { now: false })?;
+            return Ok(SubagentAnswer::text(format!(
+                "{child} has been told to stop"
+            )));
         }
         let loaded = runs.load(run)?;
         let id = &loaded.id;

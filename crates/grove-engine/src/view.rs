@@ -1,5 +1,6 @@
 //! The values of runs that views show: plans, states, events, and the projections of a run.
 
+pub use grove_plan::history;
 pub use grove_plan::{
     Accepted, Attempt, AttemptState, Body, CallId, CallOutcome, Cause, Check, CheckEnd,
     CheckResult, Child, Contract, Ending, Event, Execution, Fact, FanOut, Finish, FoundFile,

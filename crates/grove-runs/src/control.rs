@@ -12,6 +12,13 @@ use crate::identity::new_run_id;
 pub enum ChildWish {
     /// The child is to pause.
     Pause,
+    /// The child is to end, and the others are to go on.
+    Stop {
+        /// Set if it gets no time to end by itself.
+        now: bool,
+    },
+    /// The stored work of the child is not to be applied with that of the others.
+    Discard,
     /// The child is to go on, with a message if there is one.
     Resume(Option<String>),
     /// The child is to receive a message while it works.
@@ -105,6 +112,8 @@ pub fn wish_for_child(
     let of = node.clone();
     let wish = match wish {
         ChildWish::Pause => Wish::Pause { node: Some(of) },
+        ChildWish::Stop { now } => Wish::StopChild { node: of, now },
+        ChildWish::Discard => Wish::Discard { node: of },
         ChildWish::Resume(message) => Wish::Resume {
             node: of,
             message: message.map(&mut stored),
@@ -142,7 +151,9 @@ fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, ControlError> {
             |it| matches!(it, Execution::Queued | Execution::Running),
             "is at work",
         ),
+        ChildWish::Stop { .. } => (|it| !it.is_terminal(), "is to be done or at work"),
         ChildWish::Answer(_) => (|it| matches!(it, Execution::Asking(_)), "asks anything"),
+        ChildWish::Discard => (Execution::is_terminal, "has ended"),
         ChildWish::Resume(_) => (
             |it| it.is_waiting() || it.is_terminal(),
             "waits or has ended",

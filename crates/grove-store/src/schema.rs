@@ -91,6 +91,11 @@ const MIGRATIONS: &[&str] = &["
     ALTER TABLE runs ADD COLUMN parent_node TEXT;
     ALTER TABLE runs ADD COLUMN parent_try INTEGER;
     CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
+", "
+    -- What a run cost, in millionths, once it is over; none while it is open and where a price is not known.
+    ALTER TABLE runs ADD COLUMN cost INTEGER;
+    -- The agents of its children, a line each.
+    ALTER TABLE runs ADD COLUMN agents TEXT NOT NULL DEFAULT '';
 "];
 
 /// The number of the version that this program writes.

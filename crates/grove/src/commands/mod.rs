@@ -42,6 +42,7 @@ mod undo;
 mod unread;
 mod validate;
 mod watch;
+mod web;
 mod why;
 
 use std::ffi::OsString;
@@ -122,6 +123,7 @@ pub(crate) fn run(
         }
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
+        Some(Command::Web(arguments)) => web::run(environment, &arguments, out),
         Some(Command::Validate {
             paths,
             fix,

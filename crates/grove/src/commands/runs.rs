@@ -189,9 +189,12 @@ pub(super) fn manage(
         }
         RunsCommand::Stop { run, now } => {
             let stopped = runs.stop(run, *now)?;
-            out.line(&match stopped.ended {
-                Some(state) => format!("{} has ended already: {state}", stopped.run),
-                None => format!("{} has been told to stop", stopped.run),
+            out.line(&match (stopped.ended, stopped.node) {
+                (Some(state), _) => format!("{} has ended already: {state}", stopped.run),
+                (None, Some(node)) => {
+                    format!("child {node} of run {} has been told to stop", stopped.run)
+                }
+                (None, None) => format!("{} has been told to stop", stopped.run),
             });
         }
         RunsCommand::Prune {

@@ -1,9 +1,9 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it and the verdict, apart from prose.
 
-use grove_engine::view::{Check, CheckResult, REJECTED};
+use grove_engine::view::{CheckResult, REJECTED};
+use grove_engine::words::check_line;
 use grove_engine::{CheckedLedger, Ledger, RunJournal, public_json, public_pem};
-use grove_spec::duration;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::one_line;
 use serde_json::json;
 
 use crate::args::LedgerArguments;
@@ -111,21 +111,6 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
     }
 }
 
-fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
-    match result {
-        Some(result) => format!(
-            "{} `{}` {} after {}, held: {}{}",
-            check.id,
-            check.line(),
-            result.end,
-            duration::in_words(result.milliseconds),
-            result.sandbox,
-            changed_by(result),
-        ),
-        None => format!("{} `{}` was not run", check.id, check.line()),
-    }
-}
-
 /// The first lines of what a command printed, which begin with the files that it saw as they were before the child.
 fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     let text = runs.text(&result.output).unwrap_or_default();
@@ -134,12 +119,4 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
         one_line(&line)
     });
     lines.collect()
-}
-
-/// Says which files of the work a command changed, though it was to judge them.
-pub(super) fn changed_by(result: &CheckResult) -> String {
-    match result.changed.as_slice() {
-        [] => String::new(),
-        files => format!(", changed the work: {}", one_line(&first_names(files))),
-    }
 }
