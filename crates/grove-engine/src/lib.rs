@@ -31,6 +31,7 @@ mod skill_values;
 mod subagent;
 mod supervising;
 mod told;
+mod told_apart;
 pub mod transcript;
 pub mod view;
 mod watched_run;

@@ -160,6 +160,7 @@ fn top(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
     }
     html.markup("</ul>\n");
     rows::bar(scene, &child.id, html);
+    rows::legend(scene, html);
     if let Some(doing) = child.doing {
         html.element("<p>", &one_line(doing), " <span class=\"quiet\">");
         if let Some(at) = child.last_sign_at {

@@ -235,8 +235,7 @@ pub(super) fn rows(
 
 fn list_row(run: &ListedRun, viewer: &Viewer<'_>, html: &mut Html) {
     let row = &run.row;
-    let class = format!("run {}", wording::class(row.shown()));
-    html.tag("li", &[("class", &class)]);
+    html.markup("<li class=\"run\">");
     let address = viewer.run(&row.id).unwrap_or_default();
     html.markup("<div class=\"who\">");
     let title = first_words(&one_line(&row.title), 120);

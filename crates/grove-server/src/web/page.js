@@ -42,17 +42,14 @@
     const parts = page.createElement('template');
     parts.innerHTML = markup;
     for (const part of [...parts.content.children]) {
-      const list = part.dataset.append && at(part.dataset.append);
+      const list = at(part.dataset.append || part.dataset.before);
       if (list) {
-        const isEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 8;
+        const first = part.dataset.before ? list.firstElementChild : null;
         for (const child of [...part.children]) {
           const old = at(child.id);
-          if (old) replace(old, child); else list.append(child);
+          if (old) replace(old, child); else list.insertBefore(child, first);
         }
-        if (list.id === 'events') {
-          while (list.children.length > 200) list.firstElementChild.remove();
-          if (isEnd) list.scrollTop = list.scrollHeight;
-        }
+        if (part.dataset.before) while (list.children.length > 200) list.lastElementChild.remove();
         continue;
       }
       const old = part.id && at(part.id);

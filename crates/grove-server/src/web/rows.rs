@@ -2,6 +2,7 @@
 //!
 //! A step of many children shows those that a person has to see first, and leads to the others.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use grove_engine::view::history::{ChildHistory, Phase};
@@ -74,8 +75,9 @@ pub(super) fn section(scene: &Scene<'_>, step: &LiveStep<'_>, html: &mut Html) {
     }
     html.markup("<ol class=\"children\">\n");
     let shown = shown(step);
+    let names = names(scene, &shown);
     for child in &shown {
-        row(scene, child, html);
+        row(scene, child, names.get(&child.id).map(String::as_str), html);
     }
     html.markup("</ol>\n");
     if step.children.is_empty() {
@@ -142,8 +144,10 @@ pub(super) fn step_page(scene: &Scene<'_>, step: &LiveStep<'_>, query: &Fields, 
         html.leaf("a", &link, &words).markup(" ");
     }
     html.markup("</p>\n<ol class=\"children\">\n");
-    for child in children.iter().skip(from).take(PAGE) {
-        row(scene, child, html);
+    let shown: Vec<&LiveChild<'_>> = children.into_iter().skip(from).take(PAGE).collect();
+    let names = names(scene, &shown);
+    for child in shown {
+        row(scene, child, names.get(&child.id).map(String::as_str), html);
     }
     html.markup("</ol>\n");
 }
@@ -164,17 +168,41 @@ pub(super) fn counts(step: &LiveStep<'_>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the row of a child.
-pub(super) fn row(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
+/// Writes the rows of some children of a step.
+pub(super) fn changed(
+    scene: &Scene<'_>,
+    step: &LiveStep<'_>,
+    children: &[&LiveChild<'_>],
+    html: &mut Html,
+) {
+    let names = names(scene, &shown(step));
+    for child in children {
+        row(scene, child, names.get(&child.id).map(String::as_str), html);
+    }
+}
+
+/// The words that tell children of a step apart that have no names of their own.
+pub(super) fn names(scene: &Scene<'_>, shown: &[&LiveChild<'_>]) -> BTreeMap<NodeId, String> {
+    if shown.len() < 2 {
+        return BTreeMap::new();
+    }
+    let authors = shown.iter().filter(|child| scene.run.plan.reviews(&child.id).is_none());
+    scene.journal.told_apart(authors.copied())
+}
+
+/// Writes the row of a child, with the words that tell it apart.
+pub(super) fn row(scene: &Scene<'_>, child: &LiveChild<'_>, told: Option<&str>, html: &mut Html) {
     let word = child.shown();
     let id = anchor("c", &child.id);
-    let class = format!("child {}", wording::class(word));
-    html.tag("li", &[("id", &id), ("class", &class)]);
+    html.tag("li", &[("id", &id), ("class", "child")]);
     html.markup("<div class=\"who\">");
     let address = scene.viewer.child(&scene.run.id, &child.id);
     let name = format!("{} {}", child.id, one_line(child.name));
     html.leaf("a", &[("href", &address)], &name).markup(" ");
     wording::state(word, html);
+    if let Some(told) = told {
+        html.element("<p class=\"quiet\">", &first_words(told, 60), "</p>");
+    }
     html.markup("</div>");
     bar(scene, &child.id, html);
     html.markup("<div class=\"now\">");
@@ -204,9 +232,19 @@ fn now(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
         _ if child.accepted.is_rejected() => rejection(child),
         state => state.reason().map(|reason| one_line(&reason)),
     };
-    if let Some(reason) = reason {
-        html.text(&first_words(&reason, 160));
-    }
+    match reason {
+        Some(reason) => html.text(&first_words(&reason, 160)),
+        None => html.element("<span class=\"quiet\">", &first_of_answer(scene, child), "</span>"),
+    };
+}
+
+/// The first words of the answer of a child that is done.
+fn first_of_answer(scene: &Scene<'_>, child: &LiveChild<'_>) -> String {
+    let output = child.node.filter(|_| *child.state == Execution::Complete);
+    let text = output.and_then(|node| node.output()?.text.as_ref());
+    let text = text.and_then(|digest| scene.text(digest)).unwrap_or_default();
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    first_words(&one_line(line.unwrap_or_default()), 100)
 }
 
 /// The reason why the work of a child does not count.
@@ -245,7 +283,7 @@ pub(super) fn spent(child: &LiveChild<'_>) -> String {
     let mut words = if child.tokens == 0 && limit.is_none() {
         String::new()
     } else {
-        format!("{}{of}", wording::tokens(child.tokens))
+        format!("{}{of} tokens", wording::tokens(child.tokens))
     };
     if let Some(cost) = child.cost.filter(|cost| *cost > 0) {
         words.push_str(" · ");

@@ -25,13 +25,14 @@ const MOST_TEXT: usize = 64 << 10;
 pub(super) fn run_page(scene: &Scene<'_>, html: &mut Html) -> Written<()> {
     top(scene, html);
     asks(scene, html);
+    task(scene, html);
+    outcome(scene, html);
     flow(scene, html);
     html.markup("<h2>Children</h2>\n");
     rows::legend(scene, html);
     rows::steps(scene, html);
     html.markup("<h2>Tokens and money</h2>\n");
     plots::spending(scene, html);
-    outcome(scene, html);
     html.markup("<h2>Ledger</h2>\n");
     ledger::of_run(scene, html);
     if scene.viewer.is_live() {
@@ -292,14 +293,23 @@ fn after(scene: &Scene<'_>, id: &NodeId) -> Vec<String> {
     after
 }
 
-/// The task of the run, its result, and what was established about its work.
+/// The task of the run, where it is longer than the title.
+fn task(scene: &Scene<'_>, html: &mut Html) {
+    let task = scene.word("task");
+    if task.trim().is_empty() || task.trim() == scene.run.title {
+        return;
+    }
+    html.markup("<details class=\"part\"><summary>Task</summary>\n<div class=\"words\">");
+    markdown::write(cut(task), html);
+    html.markup("</div></details>\n");
+}
+
+/// The result of the run, once it is over.
 pub(super) fn outcome(scene: &Scene<'_>, html: &mut Html) {
     html.markup("<div id=\"outcome\">\n");
-    let task = scene.word("task");
-    if !task.trim().is_empty() {
-        html.markup("<h2>Task</h2>\n<div class=\"words\">");
-        markdown::write(cut(task), html);
+    if scene.run.state.ended.is_none() {
         html.markup("</div>\n");
+        return;
     }
     let answer = (scene.live.children().count() <= MOST_ANSWERS).then(|| answer(scene));
     if let Some(answer) = answer.flatten() {
@@ -326,25 +336,17 @@ fn cut(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The last events of the run.
+/// The last events of the run, the newest first.
 pub(super) fn events(scene: &Scene<'_>, html: &mut Html) -> Written<()> {
-    let seq = scene.run.state.seq;
-    let first = seq.saturating_sub(MOST_EVENTS);
-    if let Some(address) = scene.viewer.address(&["runs", &scene.run.id, "events"])
-        && first > 0
-    {
-        html.markup("<p>");
-        html.leaf("a", &[("href", &address)], "Earlier events")
-            .markup("</p>\n");
-    }
+    let first = scene.run.state.seq.saturating_sub(MOST_EVENTS);
     html.markup("<ol id=\"events\">\n");
-    event_rows(
-        scene,
-        first,
-        usize::try_from(MOST_EVENTS).unwrap_or(usize::MAX),
-        html,
-    )?;
+    let most = usize::try_from(MOST_EVENTS).unwrap_or(usize::MAX);
+    event_rows(scene, first, most, true, html)?;
     html.markup("</ol>\n");
+    if let Some(address) = scene.viewer.address(&["runs", &scene.run.id, "events"]) {
+        html.markup("<p>");
+        html.leaf("a", &[("href", &address)], "All events").markup("</p>\n");
+    }
     Ok(())
 }
 
@@ -353,9 +355,14 @@ pub(super) fn event_rows(
     scene: &Scene<'_>,
     after: u64,
     most: usize,
+    is_newest_first: bool,
     html: &mut Html,
 ) -> Written<()> {
-    for event in scene.journal.next_events(&scene.run.id, after, most)? {
+    let mut events = scene.journal.next_events(&scene.run.id, after, most)?;
+    if is_newest_first {
+        events.reverse();
+    }
+    for event in events {
         let seq = event.seq.to_string();
         html.tag("li", &[("id", &format!("e{seq}")), ("value", &seq)]);
         let address = scene.viewer.address(&["runs", &scene.run.id, "e", &seq]);

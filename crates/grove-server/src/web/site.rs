@@ -265,7 +265,7 @@ fn events_answer(scene: &Scene<'_>, asked: &Asked) -> Looked {
     }
     body.markup("</p>\n<ol id=\"events\">\n");
     let most = usize::try_from(EVENT_PAGE).unwrap_or(usize::MAX);
-    run_page::event_rows(scene, after, most, &mut body)?;
+    run_page::event_rows(scene, after, most, false, &mut body)?;
     body.markup("</ol>\n");
     Ok(still(scene, "Events", &body))
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_engine::EngineError;
+use grove_engine::view::LiveChild;
 use hyper::body::Bytes;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -238,11 +239,13 @@ fn run_parts(scene: &Scene<'_>, state: &mut StreamState, html: &mut Html) -> Wri
             }
             continue;
         }
-        for child in &shown {
+        let changed = shown.into_iter().filter(|child| {
             let number = rows::signature(child, scene.history(&child.id));
-            if state.is_new(&format!("c {}", child.id), number) {
-                rows::row(scene, child, html);
-            }
+            state.is_new(&format!("c {}", child.id), number)
+        });
+        let changed: Vec<&LiveChild<'_>> = changed.collect();
+        if !changed.is_empty() {
+            rows::changed(scene, step, &changed, html);
         }
     }
     if state.last_plot.is_none_or(|last| last.elapsed() >= PLOT) {
@@ -260,8 +263,8 @@ fn run_parts(scene: &Scene<'_>, state: &mut StreamState, html: &mut Html) -> Wri
         // Of many at once only the last are on the page, as when it is loaded.
         let after = known.max(seq.saturating_sub(MOST_EVENTS));
         let most = usize::try_from(MOST_EVENTS).unwrap_or(usize::MAX);
-        html.markup("<div data-append=\"events\">");
-        run_page::event_rows(scene, after, most, html)?;
+        html.markup("<div data-before=\"events\">");
+        run_page::event_rows(scene, after, most, true, html)?;
         html.markup("</div>");
     }
     Ok(())
