@@ -102,8 +102,14 @@ impl RunJournal {
         Ok(loaded.id)
     }
 
-    /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done.
-    pub fn again(&self, given: &str, from: Option<&str>) -> Result<SubmittedRun, EngineError> {
+    /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done. That
+    /// step may get another task.
+    pub fn again(
+        &self,
+        given: &str,
+        from: Option<&str>,
+        task: Option<&str>,
+    ) -> Result<SubmittedRun, EngineError> {
         if self.is_child() {
             let message = "a child runs nothing again";
             return Err(EngineError::usage(message).hint("ask for it as new work"));
@@ -132,7 +138,7 @@ impl RunJournal {
             return Err(EngineError::finding(message).hint(hint));
         };
         let surroundings = self.surroundings();
-        let submitted = submit_again(&self.store, &earlier, &from, &surroundings)?;
+        let submitted = submit_again(&self.store, &earlier, &from, task, &surroundings)?;
         self.ensure(&surroundings, &submitted.id)?;
         Ok(submitted)
     }

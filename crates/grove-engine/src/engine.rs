@@ -112,6 +112,15 @@ impl Engine {
         resolve::resolve(&self.environment, order, None)
     }
 
+    /// The same in another folder, as if this program worked there.
+    pub fn resolve_in(&self, folder: &Path, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
+        let there = Environment {
+            working: folder.to_path_buf(),
+            ..self.environment.clone()
+        };
+        resolve::resolve(&there, order, None)
+    }
+
     /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.
     pub fn resolve_as_caller(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
         let above = calling_child::above(&*self.journal()?)?;

@@ -31,10 +31,15 @@ impl RunJournal {
             let message = known.entry(told).or_insert_with(|| self.message_of(&told));
             messages.push((&child.id, message.clone()));
         }
-        let texts: Vec<&str> = messages.iter().map(|(_, message)| message.as_str()).collect();
+        let texts: Vec<&str> = messages
+            .iter()
+            .map(|(_, message)| message.as_str())
+            .collect();
         let words = differing_words(&texts);
         let ids = messages.iter().map(|(id, _)| (*id).clone());
-        ids.zip(words).filter(|(_, words)| !words.is_empty()).collect()
+        ids.zip(words)
+            .filter(|(_, words)| !words.is_empty())
+            .collect()
     }
 
     fn message_of(&self, told: &Digest) -> String {
@@ -48,7 +53,10 @@ impl RunJournal {
 
 /// Returns the first words of each text after what all have at their beginning and before what all have at their end.
 fn differing_words(texts: &[&str]) -> Vec<String> {
-    let split: Vec<Vec<&str>> = texts.iter().map(|text| text.split_whitespace().collect()).collect();
+    let split: Vec<Vec<&str>> = texts
+        .iter()
+        .map(|text| text.split_whitespace().collect())
+        .collect();
     let Some(first) = split.first().filter(|_| split.len() > 1) else {
         return vec![String::new(); texts.len()];
     };
@@ -71,7 +79,12 @@ fn differing_words(texts: &[&str]) -> Vec<String> {
     let told = split.iter().map(|words| {
         let end = words.len().saturating_sub(after).max(before);
         let middle = words.get(before..end).unwrap_or_default();
-        let kept = middle.iter().take(MOST_WORDS).copied().collect::<Vec<_>>().join(" ");
+        let kept = middle
+            .iter()
+            .take(MOST_WORDS)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(" ");
         if middle.len() > MOST_WORDS {
             format!("{kept}…")
         } else {
@@ -88,15 +101,15 @@ mod tests {
     #[test]
     fn children_are_told_apart_by_what_only_they_are_told() {
         let cases: [(&[&str], &[&str]); 6] = [
-            (&["Mend to-celsius now", "Mend to-fahrenheit now"], &["to-celsius", "to-fahrenheit"]),
+            (
+                &["Mend to-celsius now", "Mend to-fahrenheit now"],
+                &["to-celsius", "to-fahrenheit"],
+            ),
             (&["Look at a b", "Look at a b"], &["", ""]),
             (&["Look", "Look closely"], &["", "closely"]),
             (&["a x b", "a x x b"], &["", "x"]),
             (&["one"], &[""]),
-            (
-                &["1 2 3 4 5 6 7 8 9", "x"],
-                &["1 2 3 4 5 6 7 8…", "x"],
-            ),
+            (&["1 2 3 4 5 6 7 8 9", "x"], &["1 2 3 4 5 6 7 8…", "x"]),
         ];
         for (texts, expected) in cases {
             assert_eq!(differing_words(texts), expected, "{texts:?}");

@@ -346,11 +346,13 @@ fn token_of_key(store: &Store, key: &SubmitKey) -> Option<String> {
     Some(Digest::of(&signature).first_digits(32))
 }
 
-/// Runs the plan of an earlier run again from a step. The results of the steps before it are taken over as they are.
+/// Runs the plan of an earlier run again from a step, with another task for it if there is one. The results of the steps before
+/// it are taken over as they are.
 pub fn submit_again(
     store: &Store,
     earlier: &LoadedRun,
     from: &NodeId,
+    task: Option<&str>,
     surroundings: &str,
 ) -> Result<SubmittedRun, SubmitError> {
     let refused = |message: String| SubmitError::Refused {
@@ -364,9 +366,14 @@ pub fn submit_again(
     surroundings.clone_into(&mut request.surroundings);
     (request.submit_key, request.parent) = (None, None);
     let token = new_owner_token();
+    let mut plan = (*earlier.plan).clone();
+    let mut artifacts = Vec::new();
+    if let Some(task) = task {
+        artifacts.push(with_task(store, &mut plan, from, task).map_err(refused)?);
+    }
     let submission = Submission {
         id: String::new(),
-        plan: (*earlier.plan).clone(),
+        plan,
         request: serde_json::to_string(&request).unwrap_or_default(),
         title: request.title.clone(),
         folder: request.folder.to_string_lossy().into_owned(),
@@ -374,7 +381,7 @@ pub fn submit_again(
         key: None,
         parent: None,
         again: Some((earlier.id.clone(), reused)),
-        artifacts: Vec::new(),
+        artifacts,
         at: now(),
     };
     let submitted = submit_as_new(store, &submission)?;
@@ -383,6 +390,31 @@ pub fn submit_again(
         owner_token: Some(token),
         notes: Vec::new(),
     })
+}
+
+/// Gives a child of a plan another message, and returns the artifact with what it is told. Variables in the message stand for the
+/// same as before.
+fn with_task(store: &Store, plan: &mut Plan, node: &NodeId, task: &str) -> Result<Vec<u8>, String> {
+    let mut nodes = plan.nodes.to_vec();
+    let known = nodes.iter_mut().find(|known| known.id == *node);
+    let child = known.map(|known| match &mut known.work {
+        Work::Child(child) => &mut **child,
+        Work::FanOut(list) => &mut list.child,
+    });
+    let child = child.ok_or_else(|| format!("`{node}` is not one child with a task of its own"))?;
+    let bytes = store
+        .artifact(&child.told)
+        .map_err(|error| error.to_string())?;
+    let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let told = told.ok_or("what the child was told is not on record")?;
+    let told = Told {
+        message: task.to_owned(),
+        ..told
+    };
+    let bytes = told.to_bytes();
+    child.told = Digest::of(&bytes);
+    plan.nodes = nodes.into();
+    Ok(bytes)
 }
 
 /// Submits with an id that no other run has: two processes may choose the same one in the same millisecond.

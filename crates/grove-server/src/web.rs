@@ -24,6 +24,7 @@ mod run_page;
 mod scene;
 mod serving;
 mod site;
+mod start_page;
 mod stream;
 mod transcript_page;
 mod viewer;

@@ -10,7 +10,7 @@ use grove_testkit::task::step;
 
 /// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {
-    ["strace", "tmux", "faketime", "python3"]
+    ["strace", "tmux", "faketime", "python3", "chromium"]
         .into_iter()
         .try_for_each(install_system_package)?;
     for (program, package) in [("script", "bsdutils"), ("pgrep", "procps")] {

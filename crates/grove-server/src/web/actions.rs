@@ -11,6 +11,7 @@ use super::answer::{self, Answer};
 use super::asked::Fields;
 use super::html::Html;
 use super::site::Site;
+use super::start_page;
 use super::viewer::Viewer;
 
 /// An action with its name in addresses and the right that it needs.
@@ -69,6 +70,16 @@ const ACTIONS: &[Action] = &[
         name: "discard",
         right: PageRight::All,
         act: discard,
+    },
+    Action {
+        name: "start",
+        right: PageRight::All,
+        act: start_page::start,
+    },
+    Action {
+        name: "again",
+        right: PageRight::All,
+        act: start_page::again,
     },
 ];
 

@@ -49,10 +49,11 @@ fn of_kind(status: StatusCode, kind: &'static str, body: AnswerBody) -> Answer {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
+    // A page of another origin is told nothing, and the page's own forms say where they come from.
     let fixed: [(HeaderName, &'static str); 6] = [
         (CONTENT_TYPE, kind),
         (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "no-referrer"),
+        (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (CACHE_CONTROL, "no-store"),

@@ -77,6 +77,7 @@ fn page(scene: &Scene<'_>, child: &LiveChild<'_>, asked: &Asked) -> Looked {
     let mut body = Html::default();
     way_back(scene, &mut body);
     top(scene, child, &mut body);
+    actions(scene, child, &mut body);
     ask(scene, child, &mut body);
     work(scene, child, &view, &mut body)?;
     body.markup("<h2>What it was told</h2>\n");
@@ -128,6 +129,9 @@ pub(super) fn live_parts(
     top(scene, child, &mut part);
     parts.push(("top", part));
     let mut part = Html::default();
+    actions(scene, child, &mut part);
+    parts.push(("actions", part));
+    let mut part = Html::default();
     ask(scene, child, &mut part);
     parts.push(("asks", part));
     if let Some(known) = scene.journal.node_view(scene.run, &view.node) {
@@ -145,11 +149,11 @@ pub(super) fn live_parts(
     Ok(parts)
 }
 
-/// The name, the state and the actions of a child.
+/// The name and the state of a child.
 fn top(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
     html.markup("<header id=\"top\">\n<h1>");
-    html.text(&format!("{} {}", child.id, one_line(child.name)))
-        .markup("</h1>\n<ul class=\"facts\"><li>");
+    html.text(&format!("{} {}", child.id, one_line(child.name)));
+    html.markup("</h1>\n<ul class=\"facts\"><li>");
     wording::state(child.shown(), html);
     html.markup("</li><li>")
         .text(&rows::with(child))
@@ -175,7 +179,6 @@ fn top(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
         html.tag("p", &[("class", wording::class(child.shown()))]);
         html.text(&reason).markup("</p>\n");
     }
-    actions(scene, child, html);
     html.markup("</header>\n");
 }
 
@@ -203,7 +206,7 @@ fn actions(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
         });
         html.markup("</details>");
     };
-    html.markup("<div class=\"actions\">");
+    html.markup("<div class=\"actions\" id=\"actions\">");
     let is_at_work = matches!(child.state, Execution::Running | Execution::Queued);
     if is_at_work {
         words("steer", "It hears this before its next step", "Steer", html);

@@ -56,7 +56,6 @@ impl<'a> Frame<'a> {
         let mut html = Html::default();
         html.markup("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-        html.markup("<meta name=\"referrer\" content=\"no-referrer\">\n");
         let style = viewer.address(&["page.css"]);
         if let Some(style) = style {
             let style = format!("{style}?{}", *EDITION);
@@ -77,7 +76,9 @@ impl<'a> Frame<'a> {
                 ("content", policy.as_str()),
             ];
             html.tag("meta", &meta);
-            html.markup("\n<style>").markup(STYLE).markup("</style>\n");
+            html.markup("\n<meta name=\"referrer\" content=\"no-referrer\">\n<style>")
+                .markup(STYLE)
+                .markup("</style>\n");
         }
         html.element("<title>", self.title, "</title>\n</head>\n");
         let seq = self.seq.to_string();

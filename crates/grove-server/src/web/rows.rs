@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use grove_engine::view::history::{ChildHistory, Phase};
+use grove_engine::view::history::{ChildHistory, Phase, PhaseSpan};
 use grove_engine::view::{Execution, LiveChild, LiveStep, NodeId};
 use grove_spec::text::{counted, grouped, one_line};
 
@@ -186,7 +186,9 @@ pub(super) fn names(scene: &Scene<'_>, shown: &[&LiveChild<'_>]) -> BTreeMap<Nod
     if shown.len() < 2 {
         return BTreeMap::new();
     }
-    let authors = shown.iter().filter(|child| scene.run.plan.reviews(&child.id).is_none());
+    let authors = shown
+        .iter()
+        .filter(|child| scene.run.plan.reviews(&child.id).is_none());
     scene.journal.told_apart(authors.copied())
 }
 
@@ -234,7 +236,11 @@ fn now(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
     };
     match reason {
         Some(reason) => html.text(&first_words(&reason, 160)),
-        None => html.element("<span class=\"quiet\">", &first_of_answer(scene, child), "</span>"),
+        None => html.element(
+            "<span class=\"quiet\">",
+            &first_of_answer(scene, child),
+            "</span>",
+        ),
     };
 }
 
@@ -242,7 +248,9 @@ fn now(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut Html) {
 fn first_of_answer(scene: &Scene<'_>, child: &LiveChild<'_>) -> String {
     let output = child.node.filter(|_| *child.state == Execution::Complete);
     let text = output.and_then(|node| node.output()?.text.as_ref());
-    let text = text.and_then(|digest| scene.text(digest)).unwrap_or_default();
+    let text = text
+        .and_then(|digest| scene.text(digest))
+        .unwrap_or_default();
     let line = text.lines().find(|line| !line.trim().is_empty());
     first_words(&one_line(line.unwrap_or_default()), 100)
 }
@@ -294,7 +302,13 @@ pub(super) fn spent(child: &LiveChild<'_>) -> String {
 
 /// The bar of a child: a span for each phase, on the time of the whole run. Phases differ in height, not in colour alone.
 pub(super) fn bar(scene: &Scene<'_>, id: &NodeId, html: &mut Html) {
-    let (began, until) = (scene.began(), scene.until());
+    let began = scene.began();
+    // In a part that is sent when it changes the script says how far the time is.
+    let until = if scene.viewer.is_stream() && scene.goes_on() {
+        began
+    } else {
+        scene.until()
+    };
     let all = until.saturating_sub(began).max(1);
     let spans = scene.history(id).map_or(&[][..], |history| &history.phases);
     let view = format!("0 0 {all} 12");
@@ -304,7 +318,7 @@ pub(super) fn bar(scene: &Scene<'_>, id: &NodeId, html: &mut Html) {
         ("preserveAspectRatio", "none"),
         ("role", "img"),
     ];
-    let words = bar_in_words(spans, until);
+    let words = bar_in_words(spans);
     svg.push(("aria-label", &words));
     let from = began.to_string();
     if scene.goes_on() {
@@ -333,14 +347,13 @@ pub(super) fn bar(scene: &Scene<'_>, id: &NodeId, html: &mut Html) {
 }
 
 /// The phases of a bar in words, for readers who do not see it.
-fn bar_in_words(spans: &[grove_engine::view::history::PhaseSpan], until: u64) -> String {
-    let words = spans.iter().map(|span| {
-        let end = span.until.unwrap_or(until).max(span.from);
-        format!(
-            "{} {}",
-            span.phase.word(),
-            wording::duration(end - span.from)
-        )
+fn bar_in_words(spans: &[PhaseSpan]) -> String {
+    let words = spans.iter().map(|span| match span.until {
+        Some(until) => {
+            let took = wording::duration(until.saturating_sub(span.from));
+            format!("{} {took}", span.phase.word())
+        }
+        None => format!("{} now", span.phase.word()),
     });
     let words: Vec<String> = words.collect();
     if words.is_empty() {

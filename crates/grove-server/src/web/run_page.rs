@@ -24,6 +24,7 @@ const MOST_TEXT: usize = 64 << 10;
 /// Writes all parts of the page.
 pub(super) fn run_page(scene: &Scene<'_>, html: &mut Html) -> Written<()> {
     top(scene, html);
+    actions(scene, html);
     asks(scene, html);
     task(scene, html);
     outcome(scene, html);
@@ -58,7 +59,6 @@ pub(super) fn top(scene: &Scene<'_>, html: &mut Html) {
         html.tag("p", &[("class", wording::class(scene.live.shown()))]);
         html.text(reason).markup("</p>\n");
     }
-    actions(scene, html);
     html.markup("</header>\n");
 }
 
@@ -103,8 +103,8 @@ fn facts(scene: &Scene<'_>, html: &mut Html) {
     html.markup("</ul>\n");
 }
 
-/// What can be done about the run as a whole.
-fn actions(scene: &Scene<'_>, html: &mut Html) {
+/// What can be done about the run as a whole. It is apart from what changes all the time, so that nobody's finger misses it.
+pub(super) fn actions(scene: &Scene<'_>, html: &mut Html) {
     let id = scene.run.id.as_str();
     let form = |action: &'static str| ActionForm {
         action,
@@ -114,7 +114,7 @@ fn actions(scene: &Scene<'_>, html: &mut Html) {
     if !scene.viewer.may(PageRight::All) {
         return;
     }
-    html.markup("<div class=\"actions\">");
+    html.markup("<div class=\"actions\" id=\"actions\">");
     if scene.run.state.ended.is_none() {
         let is_at_work = scene.live.children().any(|child| child.is_at_work());
         if is_at_work {
@@ -345,7 +345,8 @@ pub(super) fn events(scene: &Scene<'_>, html: &mut Html) -> Written<()> {
     html.markup("</ol>\n");
     if let Some(address) = scene.viewer.address(&["runs", &scene.run.id, "events"]) {
         html.markup("<p>");
-        html.leaf("a", &[("href", &address)], "All events").markup("</p>\n");
+        html.leaf("a", &[("href", &address)], "All events")
+            .markup("</p>\n");
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use super::plots::PlotChoice;
 use super::rows;
 use super::run_page;
 use super::scene::Scene;
+use super::start_page;
 use super::stream::StreamOrder;
 use super::viewer::{Browser, TOKEN_FIELD, Viewer};
 use super::watching::WatchedRuns;
@@ -148,15 +149,22 @@ impl Site {
         let ["do", action] = asked.parts()[..] else {
             return Err(Missing::Page);
         };
-        let action = actions::find(action).ok_or(Missing::Page)?;
         let about = asked.form.get("about").unwrap_or_default();
-        let token = self.access.form_token(browser, action.name, about);
+        let token = self.access.form_token(browser, action, about);
         if asked.form.get(TOKEN_FIELD) != Some(token.as_str()) {
             return Err(Missing::Token);
         }
-        if !viewer.may(action.right) {
-            return Err(Missing::Right(action.right));
+        let known = actions::find(action);
+        let right = known.map_or(PageRight::All, |action| action.right);
+        if !viewer.may(right) {
+            return Err(Missing::Right(right));
         }
+        let action = match (known, action) {
+            (Some(action), _) => action,
+            // A plan is shown, and nothing is done.
+            (None, "plan") => return start_page::show_plan(self, &asked.form, viewer),
+            (None, _) => return Err(Missing::Page),
+        };
         let done = (action.act)(self, about, &asked.form, viewer)?;
         Ok(actions::told(&done, asked.is_part, viewer))
     }
@@ -167,6 +175,8 @@ impl Site {
             ["page.css"] => Ok(answer::file("text/css; charset=utf-8", STYLE)),
             ["page.js"] => Ok(answer::file("text/javascript; charset=utf-8", SCRIPT)),
             ["icon.svg"] => Ok(answer::file("image/svg+xml", ICON)),
+            ["start"] if viewer.may(PageRight::All) => start_page::page(self, asked, viewer),
+            ["start"] => Err(Missing::Right(PageRight::All)),
             ["runs", run, rest @ ..] => {
                 let id = self.runs.journal()?.find(run)?;
                 self.of_run(asked, &id, rest, viewer)
@@ -182,6 +192,7 @@ impl Site {
             let scene = Scene::of(journal, run, *viewer).with_plots(choice);
             Ok(match rest {
                 [] => run_answer(&scene, asked),
+                ["again"] => start_page::again_page(&scene, asked),
                 ["events"] => events_answer(&scene, asked),
                 ["e", seq] => event_answer(&scene, seq),
                 ["steps", step] => step_answer(&scene, step, asked),

@@ -212,8 +212,9 @@ fn message(
 }
 
 fn run_parts(scene: &Scene<'_>, state: &mut StreamState, html: &mut Html) -> Written<()> {
-    let parts: [(&'static str, fn(&Scene<'_>, &mut Html)); 4] = [
+    let parts: [(&'static str, fn(&Scene<'_>, &mut Html)); 5] = [
         ("top", run_page::top),
+        ("actions", run_page::actions),
         ("asks", run_page::asks),
         ("flow", run_page::flow),
         ("outcome", run_page::outcome),

@@ -78,6 +78,17 @@ impl<'a> Viewer<'a> {
         matches!(self, Self::Browser(_))
     }
 
+    /// Returns true for a part of a page that is sent when it changes.
+    pub(super) const fn is_stream(&self) -> bool {
+        matches!(
+            self,
+            Self::Browser(Browser {
+                is_stream: true,
+                ..
+            })
+        )
+    }
+
     /// Returns true if the reader may do something that needs a right.
     pub(super) fn may(&self, right: PageRight) -> bool {
         matches!(self, Self::Browser(browser) if browser.known.right >= right)
@@ -87,6 +98,26 @@ impl<'a> Viewer<'a> {
     pub(super) fn form(
         &self,
         form: &ActionForm<'_>,
+        html: &mut Html,
+        fields: impl FnOnce(&mut Html),
+    ) {
+        self.any_form(form, &[("class", "do")], html, fields);
+    }
+
+    /// Writes a form that leads to another page.
+    pub(super) fn whole_form(
+        &self,
+        form: &ActionForm<'_>,
+        html: &mut Html,
+        fields: impl FnOnce(&mut Html),
+    ) {
+        self.any_form(form, &[("class", "do"), ("data-whole", "")], html, fields);
+    }
+
+    fn any_form(
+        &self,
+        form: &ActionForm<'_>,
+        attributes: &[(&'static str, &str)],
         html: &mut Html,
         fields: impl FnOnce(&mut Html),
     ) {
@@ -100,10 +131,8 @@ impl<'a> Viewer<'a> {
         let token = browser
             .access
             .form_token(browser.known, form.action, form.about);
-        html.tag(
-            "form",
-            &[("method", "post"), ("action", &address), ("class", "do")],
-        );
+        let own = [("method", "post"), ("action", address.as_str())];
+        html.tag("form", &[&own[..], attributes].concat());
         hidden(TOKEN_FIELD, &token, html);
         hidden("about", form.about, html);
         fields(html);

@@ -193,6 +193,9 @@ pub(crate) enum RunsCommand {
         /// The step, or one child of it [default: the first that is not done]
         #[arg(long, value_name = "STEP")]
         from: Option<String>,
+        /// Another task for the child of that step, with the variables that its task had
+        #[arg(long, value_name = "TASK")]
+        task: Option<String>,
     },
     /// Send a child a message while it works
     Steer {

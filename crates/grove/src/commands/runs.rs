@@ -8,14 +8,13 @@ mod ledger;
 mod live;
 mod order;
 mod patches;
-mod planning;
 mod told;
 mod typed_texts;
 mod words;
 
 use grove_engine::view::{ChildWish, RunFilter, RunRow, RunView, Woken};
 use grove_engine::words::{event_line, row_json, row_state, show_lines};
-use grove_engine::{Engine, RunJournal};
+use grove_engine::{Engine, RunJournal, plan_lines};
 use grove_skills::Environment;
 use serde_json::{Value, json};
 
@@ -86,7 +85,9 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
     } else if arguments.run.json {
         out.json(&planned.plan);
     } else {
-        planning::print(&planned, &resolved.request.task, out);
+        for line in plan_lines(&planned, &resolved.request.task) {
+            out.line(&line);
+        }
     }
     Ok(0)
 }
@@ -174,8 +175,12 @@ pub(super) fn manage(
             let child = runs.want(&arguments.run, wish)?;
             return go_on(environment, &runs, arguments, &child.run, out);
         }
-        RunsCommand::Again { arguments, from } => {
-            let submitted = runs.again(&arguments.run, from.as_deref())?;
+        RunsCommand::Again {
+            arguments,
+            from,
+            task,
+        } => {
+            let submitted = runs.again(&arguments.run, from.as_deref(), task.as_deref())?;
             return go_on(environment, &runs, arguments, &submitted.id, out);
         }
         RunsCommand::Answer { arguments, answer } => {

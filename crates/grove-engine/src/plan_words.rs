@@ -1,28 +1,28 @@
-//! `grove plan`: what a run would be.
+//! A plan in words: what a run would be.
 
-use grove_engine::view::{Child, FanOut, Node, Work, WorktreePlan};
-use grove_engine::view::{PlannedRun, Told};
-use grove_spec::text::one_line;
+use grove_plan::{Child, FanOut, Node, NodeId, Work, WorktreePlan};
+use grove_runs::{PlannedRun, Told};
+use grove_spec::money::amount;
+use grove_spec::text::{counted, one_line};
 use grove_spec::{Digest, duration};
 
-use crate::commands::counted;
-use crate::output::Output;
-
-/// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
+/// The flow of a plan, and a block for each child, line by line.
+pub fn plan_lines(planned: &PlannedRun, task: &str) -> Vec<String> {
     let plan = &planned.plan;
-    out.line(&format!("plan {}", plan.digest().first_digits(12)));
-    out.line(&one_line(&plan.flow()));
+    let mut out = vec![
+        format!("plan {}", plan.digest().first_digits(12)),
+        one_line(&plan.flow()),
+    ];
     if !task.trim().is_empty() {
-        out.line(&format!("task: {}", one_line(task)));
+        out.push(format!("task: {}", one_line(task)));
     }
     for node in &plan.nodes {
         let (child, list) = match &node.work {
             Work::Child(child) => (&**child, None),
             Work::FanOut(list) => (&list.child, Some(list)),
         };
-        out.line("");
-        out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
+        out.push(String::new());
+        out.push(format!("{} {} ({})", node.id, child.agent, child.address));
         if let Some(list) = list {
             let most = list.max_items;
             let each = match &list.from {
@@ -32,24 +32,26 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
                 ),
                 None => counted(items_of(list, planned), "item"),
             };
-            out.line(&format!("  {:<10} {}", "each", one_line(&each)));
+            out.push(format!("  {:<10} {}", "each", one_line(&each)));
         }
         for (name, value) in rows(node, child, planned) {
-            out.line(&format!("  {name:<10} {}", one_line(&value)));
+            out.push(format!("  {name:<10} {}", one_line(&value)));
         }
     }
     let limits = [
         ("time", plan.tree.timeout_ms.map(duration::in_words)),
         ("tokens", plan.tree.max_tokens.map(|it| it.to_string())),
+        ("cost", plan.tree.max_cost.map(|it| amount(it).to_string())),
     ];
     let limits = limits
         .into_iter()
         .filter_map(|(name, it)| Some(format!("{name} {}", it?)));
     let limits: Vec<String> = limits.collect();
     if !limits.is_empty() {
-        out.line("");
-        out.line(&format!("limits of the whole run: {}", limits.join(", ")));
+        out.push(String::new());
+        out.push(format!("limits of the whole run: {}", limits.join(", ")));
     }
+    out
 }
 
 /// Returns the number of items of a list that is there.
@@ -63,11 +65,7 @@ fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
 
 /// Says from which commit and children a working tree begins.
 fn beginning(tree: &WorktreePlan) -> String {
-    let nodes: Vec<&str> = tree
-        .begins
-        .iter()
-        .map(grove_engine::view::NodeId::as_str)
-        .collect();
+    let nodes: Vec<&str> = tree.begins.iter().map(NodeId::as_str).collect();
     let with = match nodes.as_slice() {
         [] => String::new(),
         nodes => format!(" with the work of {}", nodes.join(", ")),
@@ -77,11 +75,7 @@ fn beginning(tree: &WorktreePlan) -> String {
 
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
 fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
-    let after: Vec<&str> = node
-        .after
-        .iter()
-        .map(grove_engine::view::NodeId::as_str)
-        .collect();
+    let after: Vec<&str> = node.after.iter().map(NodeId::as_str).collect();
     let told = planned
         .artifacts
         .iter()
