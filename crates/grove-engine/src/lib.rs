@@ -33,6 +33,7 @@ mod subagent;
 mod supervising;
 mod told;
 mod told_apart;
+mod trace;
 pub mod transcript;
 pub mod view;
 mod watched_run;

@@ -462,7 +462,7 @@ impl RunJournal {
         Ok(text)
     }
 
-    fn value(&self, body: &Body) -> Value {
+    pub(crate) fn value(&self, body: &Body) -> Value {
         match body {
             Body::Inline(value) => value.clone(),
             Body::Artifact(digest) => {

@@ -486,6 +486,9 @@ pub(crate) struct WebArgs {
     /// A name under which a tunnel of yours leads to the page (repeatable)
     #[arg(long = "tunnel", value_name = "NAME")]
     pub(crate) tunnels: Vec<String>,
+    /// End once no browser was there for half an hour
+    #[arg(long, hide = true)]
+    pub(crate) until_idle: bool,
 }
 
 #[derive(Debug, Clone, Subcommand)]

@@ -1,7 +1,7 @@
 //! The list of runs: what waits for the person first, then what goes on, then the rest.
 
 use grove_engine::view::{RunFilter, RunRow};
-use grove_engine::{EngineError, RunSummary, WatchedRun};
+use grove_engine::{EngineError, RunSummary};
 use grove_spec::text::{grouped, one_line};
 use http::StatusCode;
 
@@ -196,11 +196,7 @@ pub(super) fn rows(
         let mut summary = None;
         if row.ended_at.is_none() && open < MOST_OPEN {
             open += 1;
-            let summed = site
-                .runs
-                .with(&row.id, |_, run| Ok(WatchedRun::summary(&run.live(now))));
-            // A run that was pruned meanwhile has no summary.
-            summary = summed.ok();
+            summary = site.runs.summary(&row.id);
         }
         all.push(ListedRun { row, summary });
     }

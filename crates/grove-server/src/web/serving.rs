@@ -38,6 +38,8 @@ pub struct WebOptions {
     pub port: Option<u16>,
     /// Names under which a tunnel of the person's leads here.
     pub tunnels: Vec<String>,
+    /// The time without a browser after which serving ends; none to serve until the process ends.
+    pub idle: Option<Duration>,
 }
 
 /// The reason why the page cannot be served.
@@ -82,6 +84,9 @@ pub fn serve(
         let hosts = Hosts::of(address, &options.tunnels);
         let runs = WatchedRuns::start(engine).map_err(WebError::Start)?;
         let site = Arc::new(Site::new(runs, access));
+        if let Some(idle) = options.idle {
+            tokio::spawn(end_when_idle(Arc::clone(&site), idle, ended.clone()));
+        }
         let hosts = Arc::new(hosts);
         accept(listener, ended, move |stream, stranger| {
             talk(stream, Arc::clone(&site), Arc::clone(&hosts), stranger)
@@ -89,6 +94,14 @@ pub fn serve(
         .await;
         Ok(())
     })
+}
+
+/// Ends serving once no browser was there for some time.
+async fn end_when_idle(site: Arc<Site>, idle: Duration, ended: CancellationToken) {
+    while site.runs.idle_for() < idle {
+        tokio::time::sleep(idle.saturating_sub(site.runs.idle_for())).await;
+    }
+    ended.cancel();
 }
 
 /// Listens on a port that was asked for, or on the one of the last time, or on any.

@@ -80,6 +80,7 @@ impl Site {
             return Routed::Answer(stranger_page());
         };
         knows();
+        self.runs.seen();
         if let (["events"], false) = (asked.parts().as_slice(), asked.is_post) {
             return match StreamOrder::read(asked, browser) {
                 Some(order) => Routed::Stream(Box::new(order)),

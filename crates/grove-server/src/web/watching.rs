@@ -1,11 +1,11 @@
 //! The runs that are looked at: each is folded once, and every page and stream of it sees the same one.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use grove_engine::{Engine, EngineError, RunJournal, WatchedRun};
+use grove_engine::{Engine, EngineError, RunJournal, RunSummary, WatchedRun};
 use tokio::sync::watch;
 
 /// The time between two questions to the journal whether something is new, while a page is open.
@@ -22,6 +22,8 @@ const MOST_KEPT: usize = 24;
 /// A run that is looked at.
 struct KeptRun {
     run: Arc<Mutex<FoldedRun>>,
+    /// Set once its journal was read.
+    is_folded: Arc<AtomicBool>,
     last_look: Instant,
 }
 
@@ -40,6 +42,10 @@ pub(super) struct WatchedRuns {
     version: watch::Sender<u64>,
     /// The number of streams that wait for news.
     streams: AtomicUsize,
+    /// The last time at which a browser was there.
+    last_browser: Mutex<Instant>,
+    /// Runs that are to be folded before somebody opens them.
+    to_fold: Mutex<BTreeSet<String>>,
 }
 
 impl WatchedRuns {
@@ -50,10 +56,15 @@ impl WatchedRuns {
             kept: Mutex::default(),
             version: watch::Sender::new(0),
             streams: AtomicUsize::new(0),
+            last_browser: Mutex::new(Instant::now()),
+            to_fold: Mutex::default(),
         });
-        let watched = Arc::downgrade(&runs);
-        let thread = std::thread::Builder::new().name("news".to_owned());
-        thread.spawn(move || ask_for_news(&watched))?;
+        let work: [(&str, fn(&Weak<Self>)); 2] = [("news", ask_for_news), ("fold", fold_ahead)];
+        for (name, work) in work {
+            let watched = Arc::downgrade(&runs);
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(move || work(&watched))?;
+        }
         Ok(runs)
     }
 
@@ -67,6 +78,27 @@ impl WatchedRuns {
         self.engine.journal()
     }
 
+    /// Notes that a browser is there.
+    pub(super) fn seen(&self) {
+        let mut last = self
+            .last_browser
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *last = Instant::now();
+    }
+
+    /// The time since a browser was last there.
+    pub(super) fn idle_for(&self) -> Duration {
+        if self.streams.load(Ordering::Relaxed) > 0 {
+            return Duration::ZERO;
+        }
+        let last = self
+            .last_browser
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        last.elapsed()
+    }
+
     /// Acts on a run as it is now, by its whole id.
     pub(super) fn with<T>(
         &self,
@@ -74,13 +106,14 @@ impl WatchedRuns {
         act: impl FnOnce(&RunJournal, &mut WatchedRun) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let journal = self.journal()?;
-        let folded = self.folded(&journal, id)?;
+        let (folded, is_folded) = self.folded(&journal, id)?;
         let mut folded = folded.lock().unwrap_or_else(PoisonError::into_inner);
         // The version is asked before the events, so that events in between are found the next time.
         let version = journal.version()?;
         if folded.version != Some(version) {
             folded.run.take_news(&journal, |_, _| {})?;
             folded.version = Some(version);
+            is_folded.store(true, Ordering::Relaxed);
         }
         let is_late = folded
             .last_logs
@@ -94,14 +127,32 @@ impl WatchedRuns {
         act(&journal, &mut folded.run)
     }
 
+    /// Returns a run in short; none if it was not looked at yet. It is then folded, and streams hear of it.
+    pub(super) fn summary(&self, id: &str) -> Option<RunSummary> {
+        let is_folded = |kept: &KeptRun| kept.is_folded.load(Ordering::Relaxed);
+        if !self.kept().get(id).is_some_and(is_folded) {
+            let mut to_fold = self.to_fold.lock().unwrap_or_else(PoisonError::into_inner);
+            to_fold.insert(id.to_owned());
+            return None;
+        }
+        let now = grove_engine::now();
+        let summary = self.with(id, |_, run| Ok(WatchedRun::summary(&run.live(now))));
+        // A run that was pruned meanwhile has none.
+        summary.ok()
+    }
+
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, KeptRun>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn folded(&self, journal: &RunJournal, id: &str) -> Result<Arc<Mutex<FoldedRun>>, EngineError> {
+    fn folded(
+        &self,
+        journal: &RunJournal,
+        id: &str,
+    ) -> Result<(Arc<Mutex<FoldedRun>>, Arc<AtomicBool>), EngineError> {
         if let Some(kept) = self.kept().get_mut(id) {
             kept.last_look = Instant::now();
-            return Ok(Arc::clone(&kept.run));
+            return Ok((Arc::clone(&kept.run), Arc::clone(&kept.is_folded)));
         }
         let run = Arc::new(Mutex::new(FoldedRun {
             run: WatchedRun::new(journal, id)?,
@@ -117,9 +168,10 @@ impl WatchedRuns {
         // Of two that were made at once the first is kept.
         let entry = kept.entry(id.to_owned()).or_insert(KeptRun {
             run,
+            is_folded: Arc::default(),
             last_look: Instant::now(),
         });
-        Ok(Arc::clone(&entry.run))
+        Ok((Arc::clone(&entry.run), Arc::clone(&entry.is_folded)))
     }
 
     /// Returns a receiver of the versions of the journal, for as long as a stream needs it.
@@ -147,7 +199,26 @@ impl News {
 
 impl Drop for News {
     fn drop(&mut self) {
+        self.runs.seen();
         self.runs.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Folds runs of the list, so that no page of them waits for it.
+fn fold_ahead(runs: &Weak<WatchedRuns>) {
+    while let Some(runs) = runs.upgrade() {
+        let next = {
+            let mut to_fold = runs.to_fold.lock().unwrap_or_else(PoisonError::into_inner);
+            to_fold.pop_first()
+        };
+        if let Some(id) = next
+            && runs.with(&id, |_, _| Ok(())).is_ok()
+        {
+            runs.version.send_modify(|_| {});
+            continue;
+        }
+        drop(runs);
+        std::thread::sleep(IDLE_POLL);
     }
 }
 

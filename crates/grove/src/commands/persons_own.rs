@@ -4,7 +4,7 @@
 
 use grove_skills::Environment;
 
-use crate::args::{AgentsCommand, ChainsCommand, Command, SkillsCommand};
+use crate::args::{AgentsCommand, ChainsCommand, Command, RunsCommand, SkillsCommand};
 use crate::command_error::CommandError;
 use grove_engine::mark_of;
 
@@ -38,6 +38,8 @@ fn changed_by(command: &Command) -> Option<&'static str> {
         Command::Chains(_) => Some("chains"),
         Command::Skills(SkillsCommand::Manage(_)) => Some("skills"),
         Command::Mcp(arguments) if arguments.command.is_some() => Some("the entries of hosts"),
+        Command::Web(_) | Command::Runs(RunsCommand::Open { .. }) => Some("who sees the page"),
+        Command::Run(arguments) if arguments.open => Some("who sees the page"),
         Command::Init { .. } => Some("the configuration"),
         Command::Undo(_) | Command::Redo(_) => Some("what commands before it did"),
         _ => None,

@@ -42,6 +42,9 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     for note in resolved.notes.iter().chain(&submitted.notes) {
         out.note(&format!("note: {note}"));
     }
+    if arguments.open {
+        super::web::open_run(environment, &submitted.id, out)?;
+    }
     if resolved.request.background {
         if woken == Woken::Unanswered {
             out.note(&engine.journal()?.note_of_silence(&submitted.id)?);
@@ -186,6 +189,10 @@ pub(super) fn manage(
         RunsCommand::Answer { arguments, answer } => {
             let child = runs.want(&arguments.run, ChildWish::Answer(answer.clone()))?;
             return go_on(environment, &runs, arguments, &child.run, out);
+        }
+        RunsCommand::Open { run } => {
+            let run = runs.find(run)?;
+            return super::web::open_run(environment, &run, out);
         }
         RunsCommand::Ledger(arguments) => return ledger::show(&runs, arguments, out),
         RunsCommand::Diff { run, json } => return patches::diff(&runs, run, *json, out),

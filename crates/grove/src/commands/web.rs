@@ -2,8 +2,11 @@
 //!
 //! Here is decided where it is served and who is given a link; the page is `grove-server`'s.
 
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use grove_engine::Engine;
 use grove_server::web::{self, AccessError, PageRight, WebAccess, WebError, WebOptions};
@@ -17,6 +20,8 @@ use crate::output::Output;
 
 /// The name of the person in facts that the page records.
 const PLACE: &str = "the page";
+/// The time without a browser after which a page ends that was served for a run.
+const IDLE: Duration = Duration::from_mins(30);
 /// The programs that open an address in the browser of the person, in the order in which they are tried.
 const OPENERS: [&str; 2] = ["xdg-open", "open"];
 
@@ -46,6 +51,7 @@ fn serve(environment: Environment, arguments: &WebArgs) -> Outcome {
     let options = WebOptions {
         port: arguments.port,
         tunnels: arguments.tunnels.clone(),
+        idle: arguments.until_idle.then_some(IDLE),
     };
     let served = web::serve(engine, access, &options, |access, address| {
         let link = access.new_link(PageRight::All);
@@ -101,6 +107,49 @@ fn link(environment: &Environment, right: PageRight, page: &str) -> Result<Strin
     })?;
     let path = access.new_link(right).map_err(no_access)?;
     Ok(format!("http://127.0.0.1:{port}{path}/{page}"))
+}
+
+/// Opens the page of a run in the browser of the person, or prints a link to it. The page is served by a process of its own if
+/// none serves it yet.
+pub(super) fn open_run(environment: &Environment, run: &str, out: &mut Output) -> Outcome {
+    ensure_served(environment)?;
+    let link = link(environment, PageRight::All, &format!("runs/{run}"))?;
+    if !open(environment, &link) {
+        out.note(&format!("open {link}"));
+    }
+    Ok(0)
+}
+
+/// Starts a process that serves the page until nobody looks at it any more, unless one serves it.
+fn ensure_served(environment: &Environment) -> Result<(), CommandError> {
+    let access = WebAccess::open(&environment.state).map_err(no_access)?;
+    if access.is_served() {
+        return Ok(());
+    }
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(["web", "--no-open", "--until-idle"])
+        .current_dir(&environment.working);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let failed = |error: std::io::Error| CommandError::not_started("the page", &error);
+    let mut started = command.spawn().map_err(failed)?;
+    // It prints its link once it listens.
+    let mut said = String::new();
+    if let Some(output) = started.stdout.take() {
+        BufReader::new(output)
+            .read_line(&mut said)
+            .map_err(failed)?;
+    }
+    drop(std::thread::Builder::new().spawn(move || started.wait()));
+    if said.is_empty() {
+        let hint = "`grove web` says why";
+        return Err(CommandError::internal("the page was not served").hint(hint));
+    }
+    Ok(())
 }
 
 /// Opens an address in the browser of the person. Returns true if a program took it.

@@ -1,7 +1,9 @@
 //! The live page with the real binary and a real browser: who gets in, what is seen, and what is done.
 
 mod getting_in;
+mod large;
 mod one_run;
+mod reading;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};

@@ -24,7 +24,10 @@ pub(super) fn export(
         .as_ref()
         .is_some_and(|path| path.as_os_str() == "-");
     let id = runs.find(&arguments.run)?;
-    let (bytes, left_out) = if arguments.json {
+    let (bytes, left_out) = if arguments.trace {
+        let trace = serde_json::to_vec(&runs.trace(&id)?).map_err(CommandError::internal)?;
+        (trace, Vec::new())
+    } else if arguments.json {
         let exported = runs.export(&id)?;
         if arguments.output.is_none() || to_stdout {
             out.json(&exported);
@@ -40,7 +43,12 @@ pub(super) fn export(
         out.exact(&bytes);
         return Ok(0);
     }
-    let usual = || PathBuf::from(format!("grove-run-{id}.html"));
+    let kind = if arguments.trace {
+        "trace.json"
+    } else {
+        "html"
+    };
+    let usual = || PathBuf::from(format!("grove-run-{id}.{kind}"));
     let path = arguments.output.clone().unwrap_or_else(usual);
     let path = absolute(&path, environment);
     let shown = tilde(&path, environment);
