@@ -224,7 +224,7 @@ impl DiffPage<'_> {
             html.tag("section", &[("id", &format!("f{at}"))]);
             html.element("<h2 class=\"file\">", &file.name, "</h2>\n");
             html.markup(
-                "<div class=\"diff\" role=\"table\" tabindex=\"0\" aria-label=\"Lines\">\n",
+                "<div class=\"diff\" role=\"group\" tabindex=\"0\" aria-label=\"Lines\">\n",
             );
             for (line_at, line) in file.lines.iter().enumerate().take(left) {
                 self.line((at, line_at), &file.name, line, html);
@@ -248,14 +248,14 @@ impl DiffPage<'_> {
         let id = format!("l{}.{}", place.0, place.1);
         html.tag(
             "div",
-            &[("class", line.kind.class()), ("id", &id), ("role", "row")],
+            &[("class", line.kind.class()), ("id", &id)],
         );
         let number = |number: Option<u64>| number.map_or_else(String::new, |it| it.to_string());
         let may = self.scene.viewer.may(PageRight::All) && line.kind != LineKind::About;
         html.element(
-            "<span class=\"n\" role=\"cell\">",
+            "<span class=\"n\">",
             &number(line.before),
-            "</span><span class=\"n\" role=\"cell\">",
+            "</span><span class=\"n\">",
         );
         let shown = line.after.or(line.before);
         if may {
@@ -275,9 +275,9 @@ impl DiffPage<'_> {
         } else {
             html.text(&number(line.after));
         }
-        html.markup("</span><span class=\"sign\" role=\"cell\">")
+        html.markup("</span><span class=\"sign\">")
             .markup(line.kind.sign());
-        html.markup("</span><code role=\"cell\">");
+        html.markup("</span><code>");
         let end = line.text.floor_char_boundary(MOST_OF_LINE);
         html.text(line.text.get(..end).unwrap_or_default());
         if end < line.text.len() {

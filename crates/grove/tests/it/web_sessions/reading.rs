@@ -12,8 +12,8 @@ use crate::run_sessions::worktrees::git;
 
 /// A run with everything that a page may show: a question, a change, a failed check, thoughts, a failed call.
 fn everything() -> (ModelServer, Session) {
-    let server = model(|first, _, turns| {
-        let reply = if first.contains("@@ASK") {
+    let server = model(|first, last, turns| {
+        let reply = if first.contains("@@ASK") && last.contains("@@ASK") {
             Reply::call(
                 "contact_supervisor",
                 json!({ "kind": "question", "message": "Which one?" }),
@@ -45,8 +45,8 @@ fn everything() -> (ModelServer, Session) {
             { "agent": "worker", "task": "Ask first @@ASK" },
         ],
     });
-    session.file("project/request.json", request.to_string());
-    session.grove(["run", "--request", "request.json"]).ok();
+    session.file("home/request.json", request.to_string());
+    session.grove(["run", "--request", "../home/request.json"]).ok();
     (server, session)
 }
 
@@ -157,7 +157,7 @@ fn without_scripts_everything_is_read_and_a_question_is_answered() {
     page.open(&format!("{}/runs/{run}", served.base()));
     page.fill(".ask textarea", "The second.");
     page.click(".ask button");
-    page.wait("body", "Run");
+    page.gone(".ask");
     until("the answer is heard", || {
         let shown = session.json(["runs", "show", &run]);
         shown["nodes"][1]["state"] != "asking"
