@@ -8,9 +8,13 @@ use grove_store::{LoadedRun, Store, StoreError};
 use crate::calling_child::require_own;
 use crate::driving::draft;
 use crate::error::EngineError;
+<<<<<<< HEAD
 use crate::identity::new_run_id;
 use crate::journal::{RunJournal, parts_of};
 use crate::submission::{SubmittedRun, submit_again};
+=======
+use crate::journal::{RunJournal, parts_of};
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 /// The name of the person in facts that a terminal records.
 const BY_TERMINAL: &str = "a terminal";
@@ -55,6 +59,7 @@ pub struct StopOutcome {
 impl RunJournal {
     /// Records a wish of the person for a child, `RUN` or `RUN.NODE`, and wakes its supervisor.
     pub fn want(&self, given: &str, wish: ChildWish) -> Result<WishedChild, EngineError> {
+<<<<<<< HEAD
         require_own(self, &self.find(parts_of(given).0)?)?;
         self.want_by(given, BY_TERMINAL, wish)
     }
@@ -114,6 +119,36 @@ impl RunJournal {
         by: &str,
         now: bool,
     ) -> Result<StopOutcome, EngineError> {
+=======
+        let (run, node) = parts_of(given);
+        let loaded = self.load(run)?;
+        require_own(self, &loaded.id)?;
+        let is_end = matches!(wish, ChildWish::Pause | ChildWish::Stop { .. });
+        let is_about_work = wish != ChildWish::Discard;
+        let node = wish_for_child(&self.store, &loaded, node.as_ref(), self.by, wish)?;
+        if is_about_work {
+            self.ensure(&self.surroundings(), &loaded.id)?;
+        }
+        if is_end {
+            self.require_told_to_stop(&loaded.id)?;
+        }
+        Ok(WishedChild {
+            run: loaded.id,
+            node,
+        })
+    }
+
+    /// Tells a run, or one child of it as `RUN.NODE`, to stop. Returns the run's state in words if it has ended already.
+    pub fn stop(&self, given: &str, now: bool) -> Result<StopOutcome, EngineError> {
+        if parts_of(given).1.is_some() {
+            let child = self.want(given, ChildWish::Stop { now })?;
+            return Ok(StopOutcome {
+                run: child.run,
+                node: Some(child.node),
+                ended: None,
+            });
+        }
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         let loaded = self.load(given)?;
         let ended = loaded.state.ended.map(|_| loaded.state.shown().to_owned());
         if ended.is_none() {
@@ -123,10 +158,12 @@ impl RunJournal {
         }
         Ok(StopOutcome {
             run: loaded.id,
+            node: None,
             ended,
         })
     }
 
+<<<<<<< HEAD
     /// Records a wish of the person for a whole run. A wish that comes too late changes nothing.
     pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
         self.wish_by(run, BY_TERMINAL, wish)
@@ -141,6 +178,26 @@ impl RunJournal {
 
     /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done.
     pub fn again(&self, given: &str, from: Option<&str>) -> Result<SubmittedRun, EngineError> {
+=======
+    /// Tells every child of a run that is at work to pause.
+    pub fn pause_all(&self, given: &str) -> Result<String, EngineError> {
+        let loaded = self.load(given)?;
+        require_own(self, &loaded.id)?;
+        self.record(&loaded.id, Wish::Pause { node: None })?;
+        self.ensure(&self.surroundings(), &loaded.id)?;
+        self.require_told_to_stop(&loaded.id)?;
+        Ok(loaded.id)
+    }
+
+    /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done. That
+    /// step may get another task.
+    pub fn again(
+        &self,
+        given: &str,
+        from: Option<&str>,
+        task: Option<&str>,
+    ) -> Result<SubmittedRun, EngineError> {
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         if self.is_child() {
             let message = "a child runs nothing again";
             return Err(EngineError::usage(message).hint("ask for it as new work"));
@@ -169,12 +226,13 @@ impl RunJournal {
             return Err(EngineError::finding(message).hint(hint));
         };
         let surroundings = self.surroundings();
-        let submitted = submit_again(&self.store, &earlier, &from, &surroundings)?;
+        let submitted = submit_again(&self.store, &earlier, &from, task, &surroundings)?;
         self.ensure(&surroundings, &submitted.id)?;
         Ok(submitted)
     }
 }
 
+<<<<<<< HEAD
 fn as_recorded(wish: ChildWish, node: NodeId) -> (Wish, Vec<Vec<u8>>) {
     let (text, wish): (_, fn(NodeId, Digest) -> Wish) = match wish {
         ChildWish::Pause => return (Wish::Pause { node: Some(node) }, Vec::new()),
@@ -263,4 +321,15 @@ fn record_wish(
         wish,
     };
     store.append(run, draft(fact, artifacts)).map(drop)
+=======
+/// The outcome of telling a run to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopOutcome {
+    /// The id of the run.
+    pub run: String,
+    /// The child that was meant, where it was one alone.
+    pub node: Option<NodeId>,
+    /// The state of the run in words, where it had ended already.
+    pub ended: Option<String>,
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }

@@ -35,6 +35,8 @@ pub struct Engine {
     library: Option<Arc<LiveLibrary>>,
     /// The journal, opened by the first call that needs it.
     journal: Mutex<Option<Arc<RunJournal>>>,
+    /// The place where the person is, if it is not a terminal.
+    place: Option<&'static str>,
 }
 
 impl Engine {
@@ -44,9 +46,11 @@ impl Engine {
             environment,
             library: None,
             journal: Mutex::default(),
+            place: None,
         }
     }
 
+<<<<<<< HEAD
     /// An engine for the environment of a library that this process keeps up to date, which it shares.
     pub fn with_library(environment: Environment, library: Arc<LiveLibrary>) -> Self {
         Self {
@@ -61,6 +65,13 @@ impl Engine {
             journal: Mutex::new(Some(Arc::new(journal))),
             ..engine
         }
+=======
+    /// An engine for a person at another place than a terminal, which facts name.
+    #[must_use]
+    pub const fn at(mut self, place: &'static str) -> Self {
+        self.place = Some(place);
+        self
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
 
     /// Does the work of the processes that runs need, which are this program started anew. The `main` of a program that
@@ -105,8 +116,16 @@ impl Engine {
         if let Some(journal) = known.as_ref().filter(|journal| journal.version().is_ok()) {
             return Ok(Arc::clone(journal));
         }
+<<<<<<< HEAD
         let journal = RunJournal::open_beside(&self.environment, self.library.as_ref())?;
         let journal = Arc::new(journal);
+=======
+        let journal = RunJournal::open(&self.environment)?;
+        let journal = Arc::new(match self.place {
+            Some(place) => journal.by(place),
+            None => journal,
+        });
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         *known = Some(Arc::clone(&journal));
         Ok(journal)
     }
@@ -121,6 +140,15 @@ impl Engine {
     /// Finds everything about a run. Nothing is recorded, and nothing of a run's files is opened.
     pub fn resolve(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
         resolve::resolve(self, &self.environment, order, None)
+    }
+
+    /// The same in another folder, as if this program worked there.
+    pub fn resolve_in(&self, folder: &Path, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
+        let there = Environment {
+            working: folder.to_path_buf(),
+            ..self.environment.clone()
+        };
+        resolve::resolve(&there, order, None)
     }
 
     /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.

@@ -1,6 +1,7 @@
-//! A run as it is exported: its view, and for each child its prompt, its calls and its changes. Everything comes from the
-//! journal and its artifacts, where secrets are masked already, and everything is bounded.
+//! A run as data for other programs: its view, and for each child its prompt, what it did and what it changed. Everything comes
+//! from the journal and its artifacts, where secrets are masked already, and everything is bounded.
 
+<<<<<<< HEAD
 use std::collections::BTreeMap;
 
 use crate::native::about;
@@ -9,15 +10,23 @@ use grove_plan::{
     Attempt, Body, CallId, Check, Contract, Event, Fact, LiveRun, NodeId, RunView, Times, Work,
 };
 use grove_spec::Digest;
+=======
+use grove_plan::{Check, Contract, LiveRun, NodeId, RunView};
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 use grove_spec::money::amount;
 use grove_spec::text::counted;
-use grove_store::LoadedRun;
 use serde::Serialize;
 use serde_json::Value;
 
+<<<<<<< HEAD
 use crate::envelope::RunEnvelope;
+=======
+use crate::child_record::ToldParts;
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 use crate::error::EngineError;
 use crate::journal::RunJournal;
+use crate::transcript::{CutText, TextRoom, TranscriptItem};
+use crate::watched_run::WatchedRun;
 
 /// The most bytes of one text.
 const MOST_TEXT: usize = 32 << 10;
@@ -25,7 +34,7 @@ const MOST_TEXT: usize = 32 << 10;
 const MOST_PATCH: usize = 256 << 10;
 /// The most bytes of all texts together.
 const MOST_ALL: usize = 12 << 20;
-/// The most actions of one child.
+/// The most things that one child did.
 const MOST_DONE: usize = 300;
 /// Children that are exported with everything they did.
 const MOST_CHILDREN: usize = 250;
@@ -83,98 +92,35 @@ pub struct ExportedChild {
     /// The commands that had to succeed.
     pub commands: Vec<String>,
     /// The text that it was told.
-    pub told: Option<ExportedPrompt>,
-    /// Its actions, the first ones first.
-    pub done: Vec<ExportedAction>,
+    pub told: Option<ToldParts>,
+    /// The things that it did, the first ones first.
+    pub done: Vec<TranscriptItem>,
     /// The patch of its working tree.
-    pub patch: Option<ExportedText>,
-}
-
-/// The text that a child was told, part by part.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExportedPrompt {
-    /// The digest of the text.
-    pub digest: Digest,
-    /// The parts of its system prompt.
-    pub parts: Vec<ExportedPart>,
-    /// The message of the child.
-    pub message: ExportedText,
-    /// The sources of the words of the message beside its task.
-    pub message_from: Vec<String>,
-}
-
-/// A part of a system prompt.
-#[derive(Debug, Serialize)]
-pub struct ExportedPart {
-    /// The kind of the part.
-    pub kind: String,
-    /// The name of the part.
-    pub name: String,
-    /// The file of the part.
-    pub source: Option<String>,
-    /// The digest of the text.
-    pub digest: Option<Digest>,
-    /// The text, or its beginning.
-    pub text: ExportedText,
-}
-
-/// An action of a child.
-#[derive(Debug, Serialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
-pub enum ExportedAction {
-    /// Words of its model.
-    Said {
-        /// The time of the answer, in milliseconds since 1970.
-        at: u64,
-        /// The attempt in which it was given.
-        attempt: u32,
-        /// The words of the answer.
-        text: ExportedText,
-    },
-    /// A call of a tool.
-    Called {
-        /// The time of the call, in milliseconds since 1970.
-        at: u64,
-        /// The attempt in which it was made.
-        attempt: u32,
-        /// The name of the tool.
-        tool: String,
-        /// The arguments in a few words.
-        about: String,
-        /// The arguments of the call.
-        arguments: ExportedText,
-        /// The result, once it returned.
-        result: Option<ExportedText>,
-        /// True if it failed.
-        is_error: bool,
-        /// The time that it took.
-        milliseconds: Option<u64>,
-    },
-}
-
-/// A text, or its beginning.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ExportedText {
-    /// The text, or its beginning.
-    pub text: String,
-    /// The number of its bytes.
-    pub bytes: usize,
-    /// True if there is more of it.
-    pub cut: bool,
+    pub patch: Option<CutText>,
 }
 
 impl RunJournal {
     /// Puts everything together that is exported of a run.
     pub fn export(&self, given: &str) -> Result<ExportedRun, EngineError> {
-        Ok(exported(self, self.load(given)?))
+        let loaded = self.load(given)?;
+        let mut watched = WatchedRun::new(self, &loaded.id)?;
+        watched.take_news(self, |_, _| {})?;
+        let view = self.view(&loaded);
+        let ledger = self.ledger_of(loaded).to_json();
+        Export {
+            journal: self,
+            watched: &watched,
+            room: TextRoom {
+                left: MOST_ALL,
+                ..TextRoom::each(MOST_TEXT)
+            },
+            left_out: Vec::new(),
+        }
+        .of(view, ledger)
     }
 }
 
+<<<<<<< HEAD
 fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
     let mut room = Room {
         left: MOST_ALL,
@@ -187,8 +133,108 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
         .last()
         .map_or_else(Times::default, |event| event.at);
     let live = LiveRun::of(&loaded.plan, &loaded.state, &|_| None, last);
+=======
+/// An export while it is put together.
+struct Export<'a> {
+    journal: &'a RunJournal,
+    watched: &'a WatchedRun,
+    room: TextRoom,
+    left_out: Vec<String>,
+}
+
+impl Export<'_> {
+    fn of(mut self, mut run: RunView, ledger: Value) -> Result<ExportedRun, EngineError> {
+        let watched = self.watched;
+        let last = watched.last_event_at;
+        let live = LiveRun::of(&watched.plan, &watched.state, &|_| None, last);
+        let children = self.children(&live, &run)?;
+        for node in &mut run.nodes {
+            if let Some(text) = &mut node.output.text {
+                let bounded = self.room.take(text);
+                node.output.truncated |= bounded.cut;
+                *text = bounded.text;
+            }
+        }
+        run.answer = run.answer.map(|answer| self.room.take(&answer).text);
+        let word = |key: &str| watched.envelope[key].as_str().unwrap_or_default();
+        let task = self.room.take(word("task")).text;
+        if self.room.cut > 0 {
+            let cut = counted(self.room.cut, "text");
+            self.left_out.push(format!(
+                "the ends of {cut}; see `grove runs logs {} --json`",
+                watched.id
+            ));
+        }
+        Ok(ExportedRun {
+            schema: "grove.export/1",
+            title: word("title").to_owned(),
+            task,
+            run,
+            steps: steps(watched, &live),
+            children,
+            ledger,
+            left_out: self.left_out,
+            last_event_at: last.wall,
+        })
+    }
+
+    fn children(
+        &mut self,
+        live: &LiveRun<'_>,
+        run: &RunView,
+    ) -> Result<Vec<ExportedChild>, EngineError> {
+        let mut children = Vec::new();
+        for child in live.children().take(MOST_CHILDREN) {
+            let view = run.nodes.iter().find(|node| node.id == child.id);
+            let contract = child.child.contract.as_ref();
+            let mut done = Vec::new();
+            if let Some(history) = self.watched.history.child(&child.id) {
+                if history.marks.len() > MOST_DONE {
+                    self.left_out.push(format!(
+                        "what {} did after its first {MOST_DONE} actions",
+                        child.id
+                    ));
+                }
+                let (watched, room) = (self.watched, &mut self.room);
+                let places = 0..MOST_DONE;
+                done = self
+                    .journal
+                    .transcript(watched, history, places, room)?
+                    .items;
+            }
+            let patch = view.map(|view| self.journal.patch_text(view)).transpose()?;
+            let patch = patch.flatten();
+            children.push(ExportedChild {
+                node: child.id.clone(),
+                cost: child.cost.filter(|cost| *cost > 0).map(amount),
+                tokens: child.tokens,
+                asked: contract.map(Contract::level_word),
+                commands: contract.map_or_else(Vec::new, |contract| {
+                    contract.verify.iter().map(Check::line).collect()
+                }),
+                told: view
+                    .and_then(|view| self.journal.told_parts(self.watched, view, &mut self.room)),
+                done,
+                patch: patch.map(|patch| self.room.take_most(&patch, MOST_PATCH)),
+            });
+        }
+        let all = live.children().count();
+        if all > MOST_CHILDREN {
+            let more = counted(all - MOST_CHILDREN, "more child").replace("childs", "children");
+            self.left_out.push(format!(
+                "what {more} did; see `grove runs show {}`",
+                self.watched.id
+            ));
+        }
+        Ok(children)
+    }
+}
+
+/// The steps of a plan with the children that each has.
+fn steps(watched: &WatchedRun, live: &LiveRun<'_>) -> Vec<ExportedStep> {
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     let after = |id: &NodeId| {
-        let mut nodes = loaded.plan.nodes.iter();
+        let mut nodes = watched.plan.nodes.iter();
         let node = nodes.find(|node| node.id == *id || node.group.as_ref() == Some(id));
         node.map_or_else(Vec::new, |node| node.after.clone())
     };
@@ -198,6 +244,7 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
         after: after(&step.id),
         children: step.children.iter().map(|child| child.id.clone()).collect(),
     });
+<<<<<<< HEAD
     let steps = steps.collect();
     let mut by_node: BTreeMap<&NodeId, Vec<&Event>> = BTreeMap::new();
     for event in &loaded.events {
@@ -458,4 +505,7 @@ fn done_by(journal: &RunJournal, events: &[&Event], room: &mut Room) -> Vec<Expo
         }
     }
     done
+=======
+    steps.collect()
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }

@@ -1,10 +1,20 @@
 //! The journal of runs as the engine opens it, with the environment of the process that did.
 
+<<<<<<< HEAD
 use std::sync::{Arc, OnceLock};
+=======
+use std::path::PathBuf;
+use std::sync::Arc;
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 use grove_exec::{Liveness, ProcessIdentity};
 use grove_fs::FileId;
+<<<<<<< HEAD
 use grove_plan::{EffectKind, NodeId, RunView};
+=======
+use grove_plan::{EffectKind, Event, Fact, NodeId, RunView, Wish};
+use grove_runs::{JournalError, RunPlaces, Woken};
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
@@ -17,7 +27,13 @@ use crate::ledger_key::JournalError;
 use crate::model_settings::ModelSettings;
 use crate::places::RunPlaces;
 use crate::supervising;
+<<<<<<< HEAD
 use crate::waking::Woken;
+=======
+
+/// The name of the person in facts that a terminal records.
+const BY_TERMINAL: &str = "a terminal";
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
@@ -31,6 +47,7 @@ pub struct RunJournal {
     file: Option<FileId>,
     /// True if this process belongs to a child.
     is_child: bool,
+<<<<<<< HEAD
     models: KnownModels,
     /// The runs that need something to be done, for the supervisor that this journal belongs to.
     news: Option<UnboundedSender<String>>,
@@ -42,6 +59,10 @@ enum KnownModels {
     Once(OnceLock<Arc<ModelSettings>>),
     /// A library that is kept up to date.
     Live(Arc<LiveLibrary>),
+=======
+    /// The name of the person in facts that are recorded here: that of the place where the person is.
+    pub(crate) by: &'static str,
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }
 
 impl RunJournal {
@@ -61,6 +82,7 @@ impl RunJournal {
         let models = library.map(|library| KnownModels::Live(Arc::clone(library)));
         Ok(Self {
             is_child: mark_of(environment).is_some(),
+<<<<<<< HEAD
             models: models.unwrap_or_else(|| KnownModels::Once(OnceLock::new())),
             ..Self::of(environment, places, store)
         })
@@ -89,6 +111,20 @@ impl RunJournal {
             store,
             news: None,
         }
+=======
+            environment: environment.clone(),
+            places,
+            store: Arc::new(store),
+            by: BY_TERMINAL,
+        })
+    }
+
+    /// The same journal, where the person is at another place than a terminal.
+    #[must_use]
+    pub const fn by(mut self, place: &'static str) -> Self {
+        self.by = place;
+        self
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
 
     /// Returns true if this process belongs to a child of a run.
@@ -139,6 +175,15 @@ impl RunJournal {
     /// Wakes the supervisor of a run, if there is one.
     pub fn wake(&self, surroundings: &str, run: &str) {
         crate::waking::wake(&self.places, surroundings, run);
+    }
+
+    /// Returns the folder in which a run was asked for.
+    pub fn folder_of(&self, given: &str) -> Result<PathBuf, EngineError> {
+        let request = self.store.request(&self.find(given)?)?;
+        let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
+        Ok(PathBuf::from(
+            request["folder"].as_str().unwrap_or_default(),
+        ))
     }
 
     /// Loads a run by the beginning of its id.
@@ -223,10 +268,45 @@ impl RunJournal {
     }
 }
 
+<<<<<<< HEAD
 /// The view of a run, with texts as long as it allows.
 pub(crate) fn view_of(store: &Store, run: &LoadedRun) -> RunView {
     let text = |digest: &Digest| store.text(digest).ok();
     RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
+=======
+    /// Records a view_of of the person. A view_of that comes too late changes nothing.
+    pub fn view_of(&self, run: &str, view_of: Wish) -> Result<(), EngineError> {
+        match self.record(run, view_of) {
+            Err(StoreError::Refused(_)) | Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Records a view_of of the person, or says why it is refused.
+    pub(crate) fn record(&self, run: &str, view_of: Wish) -> Result<(), StoreError> {
+        let fact = Fact::Wanted {
+            by: self.by.to_owned(),
+            id: grove_runs::new_run_id(),
+            view_of,
+        };
+        let draft = Draft {
+            fact,
+            artifacts: Vec::new(),
+            at: now(),
+        };
+        self.store.append(run, draft).map(drop)
+    }
+
+    /// Returns the next events of a run after the one with a number, at most so many.
+    pub fn next_events(
+        &self,
+        run: &str,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Event>, EngineError> {
+        Ok(self.store.next_events(run, after, most)?)
+    }
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }
 
 /// The run and the child in `RUN` or `RUN.NODE`.
@@ -258,6 +338,7 @@ impl From<JournalError> for EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match &error {
+            StoreError::Refused(refused) => Self::finding(refused.to_string()),
             StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
             StoreError::Thread(_) => Self::internal(error).hint(AT_LIMIT),

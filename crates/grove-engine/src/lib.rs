@@ -10,7 +10,12 @@ mod attestation;
 mod beginning;
 mod calling_child;
 mod change_words;
+<<<<<<< HEAD
 mod child_end;
+=======
+pub mod child_record;
+mod comments;
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 mod controlling;
 mod data_check;
 mod delivery;
@@ -38,14 +43,19 @@ mod native;
 mod node_effect;
 mod order;
 mod patches;
+<<<<<<< HEAD
 mod places;
 mod powers;
 mod program;
+=======
+mod plan_words;
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 mod pruning;
 mod recovery;
 mod repository_guards;
 mod required_sandbox;
 mod resolve;
+mod run_summary;
 mod schema_bounds;
 mod session_file;
 mod silence;
@@ -56,9 +66,15 @@ mod submit_key;
 mod supervising;
 mod supervisor;
 mod told;
+<<<<<<< HEAD
 mod told_child;
 mod tools;
 mod verify;
+=======
+mod told_apart;
+mod trace;
+pub mod transcript;
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 pub mod view;
 mod waking;
 mod watched_run;
@@ -69,6 +85,7 @@ mod worktrees;
 pub use attestation::{public_json, public_pem};
 pub use calling_child::mark_of;
 pub use change_words::ChangeWords;
+pub use comments::LineComment;
 pub use controlling::{StopOutcome, WishedChild};
 pub use engine::Engine;
 pub use envelope::{EnvelopeError, RunEnvelope};
@@ -79,11 +96,17 @@ pub use ledger::{CheckedLedger, Ledger};
 pub use model_settings::ModelSettings;
 pub use order::RunOrder;
 pub use patches::{AppliedChild, AppliedRun, ChildPatch, RunPatches, SubmodulePatch};
+pub use plan_words::plan_lines;
 pub use pruning::PrunedRuns;
 pub use resolve::ResolvedRun;
+<<<<<<< HEAD
 pub use subagent::{
     AwaitedRun, Called, HostFacts, RunReport, SubagentAnswer, SubagentCall, Waited,
 };
+=======
+pub use run_summary::{RunSummary, WaitingChild};
+pub use subagent::{AwaitedRun, Called, HostFacts, SubagentAnswer, SubagentCall, Waited};
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 pub use supervising::{SUPERVISE, ServedHere, passed_on, supervise};
 pub use told_child::ToldChild;
 pub use watched_run::WatchedRun;

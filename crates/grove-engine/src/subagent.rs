@@ -102,10 +102,297 @@ pub struct HostFacts {
     pub call: Option<String>,
 }
 
+<<<<<<< HEAD
 #[derive(Clone, Copy)]
 enum ToolCaller<'a> {
     Host(&'a HostFacts),
     Child(&'a CallingChild),
+=======
+impl Engine {
+    fn act(&self, call: &SubagentCall) -> Result<Called, EngineError> {
+        let said = Said(&call.arguments);
+        let action = said.text("action")?.unwrap_or("run");
+        if subagent_tool::Child(action) {
+            let runs = self.journal()?;
+            let run = runs.load(parts_of(said.needed("run")?).0)?;
+            if let Some(refusal) = delivery::refused(&run, said.text("token")?) {
+                return Ok(Called::Done(refusal));
+            }
+        }
+        let answer = match action {
+            "run" => return self.kind(call, &said),
+            "wait" => return self.await_run(&said),
+            "answer" => {
+                let message = said.needed("message")?.to_owned();
+                return self.go_on(call, &said, Fact::Answer(message));
+            }
+            "resume" => {
+                let message = said.text("message")?.map(str::to_owned);
+                return self.go_on(call, &said, Fact::Resume(message));
+            }
+            "ack" => self.acknowledge(call, &said)?,
+            "status" => self.status(&said)?,
+            "steer" => {
+                let message = said.needed("message")?.to_owned();
+                let child = self.want(call, &said, Fact::Steer(message))?;
+                SubagentAnswer::text(format!("{child} gets the message before its next step"))
+            }
+            "interrupt" => {
+                let child = self.want(call, &said, Fact::Pause)?;
+                SubagentAnswer::text(format!(
+                    "{child} has been told to pause; `action: resume` continues it"
+                ))
+            }
+            "stop" => self.stop(call, &said)?,
+            "show" => {
+                let runs = self.recovered_journal()?;
+                let mut view = runs.view(&runs.load(said.needed("run")?)?);
+                let answer = view.answer.take();
+                let mut text = show_lines(&view).join("\n");
+                text.push('\n');
+                if let Some(answer) = answer {
+                    let answer = marked("answer", "run", &view.id, &visible(&answer));
+                    let _ = writeln!(text, "\n{answer}");
+                }
+                SubagentAnswer::text(text)
+            }
+            "apply" => self.apply(&said)?,
+            "list" => self.list(&said)?,
+            "help" => SubagentAnswer::text(subagent_tool::help()),
+            action => managing::act(self, action, &said)?,
+        };
+        Ok(Called::Done(answer))
+    }
+
+    /// Submits a run, as `grove run` does.
+    fn kind(&self, call: &SubagentCall, said: &Said<'_>) -> Result<Called, EngineError> {
+        let runs = self.journal()?;
+        let Host = calling_child::Host(&runs)?;
+        let mut fields = said.0.clone();
+        fields.retain(|name, _| !is_own_field(name));
+        if subagent_tool::names_no_work(&fields) {
+            let message = format!("a run needs {}", subagent_tool::NEEDS_OF_RUN);
+            return Err(EngineError::usage(message).hint(
+                "`action: list` lists agents and chains; `action: help` explains every field",
+            ));
+        }
+        if let Some(key) = self.key_of(call)
+            && !fields.contains_key("submitKey")
+        {
+            fields.insert("submitKey".to_owned(), Value::String(key));
+        }
+        let session = self.session_of(call);
+        let order = RunOrder {
+            is_by_model: true,
+            parent_model: call.host.model.clone(),
+            session,
+            client: Some(require_owner(call).to_owned()),
+            ..RunOrder::of_json(&Value::Object(fields))?
+        };
+        let resolved = resolve::resolve(self.environment(), &order, Host.as_ref())?;
+        let submitted = submit(&runs.store, &resolved.request)?;
+        runs.ensure(&resolved.request.surroundings, &submitted.id)?;
+        let mut notes: Vec<String> = resolved
+            .warnings
+            .as_bytes()
+            .map(|it| it.message.clone())
+            .collect();
+        notes.extend(resolved.notes.into_iter().chain(submitted.notes));
+        let begun = delivery::handle(&submitted.id, submitted.owner_token.clone(), &notes);
+        if resolved.request.background {
+            return Ok(Called::Done(SubagentAnswer {
+                text: format!("{begun}The run has begun; `action: wait` waits for its result.\n"),
+                is_error: false,
+                data: Some(json!({
+                    "id": submitted.id,
+                    "state": runs.store.state_of(&submitted.id)?.0,
+                    "ownerToken": submitted.owner_token,
+                })),
+            }));
+        }
+        Ok(Called::Awaits(AwaitedRun {
+            run: submitted.id,
+            token: submitted.owner_token,
+            begun,
+            limit: said.limit()?,
+            told: 0,
+            stops_with_call: true,
+        }))
+    }
+
+    /// Returns the name that a repeated call shares with the first: the host's name for it, in that conversation.
+    fn key_of(&self, call: &SubagentCall) -> Option<String> {
+        let (host, of_host) = (call.host.name.clone()?, call.host.call.clone()?);
+        let session = self.session_of(call)?;
+        Some(format!("{host}/{session}/{of_host}"))
+    }
+
+    /// The conversation of the host, as it tells or as it set the environment of the server that it started.
+    fn session_of(&self, call: &SubagentCall) -> Option<String> {
+        let set = self.environment().variables.get(CLAUDE_CODE_SESSION_ID);
+        let told = call.host.session.clone();
+        told.or_else(|| set?.to_str().map(str::to_owned))
+    }
+
+    fn await_run(&self, said: &Said<'_>) -> Result<Called, EngineError> {
+        let runs = self.recovered_journal()?;
+        let (run, _) = parts_of(said.needed("run")?);
+        let loaded = runs.load(run)?;
+        let token = said.text("token")?;
+        if let Some(token) = token {
+            delivery::require_owner(&loaded, token)?;
+        }
+        if loaded.state.ended.is_none() {
+            runs.ensure(&runs.surroundings(), &loaded.id)?;
+        }
+        Ok(Called::Awaits(AwaitedRun {
+            told: loaded.state.seq,
+            run: loaded.id,
+            token: token.map(str::to_owned),
+            begun: String::new(),
+            limit: said.limit()?,
+            stops_with_call: false,
+        }))
+    }
+
+    fn acknowledge(
+        &self,
+        call: &SubagentCall,
+        said: &Said<'_>,
+    ) -> Result<SubagentAnswer, EngineError> {
+        let runs = self.recovered_journal()?;
+        let loaded = runs.load(said.needed("run")?)?;
+        delivery::require_owner(&loaded, said.needed("token")?)?;
+        delivery::acknowledge(&runs, &loaded, said.needed("delivery")?, require_owner(call))
+    }
+
+    /// Records a wish for a child, and has a supervisor do what follows. Returns the child in words.
+    fn want(
+        &self,
+        call: &SubagentCall,
+        said: &Said<'_>,
+        wish: Fact,
+    ) -> Result<String, EngineError> {
+        let runs = self.recovered_journal()?;
+        let (run, node) = parts_of(said.needed("run")?);
+        let loaded = runs.load(run)?;
+        let is_end = matches!(wish, Fact::Pause | Fact::Stop { .. });
+        let node = wish_for_child(&runs.store, &loaded, node.as_ref(), require_owner(call), wish)?;
+        runs.ensure(&runs.surroundings(), &loaded.id)?;
+        if is_end {
+            runs.require_told_to_stop(&loaded.id)?;
+        }
+        Ok(format!("child {node} of run {}", loaded.id))
+    }
+
+    /// Lets a child go on, and waits as for a run that has begun.
+    fn go_on(
+        &self,
+        call: &SubagentCall,
+        said: &Said<'_>,
+        wish: Fact,
+    ) -> Result<Called, EngineError> {
+        let child = self.want(call, said, wish)?;
+        if said.flag("background")? {
+            let text = format!("{child} continues; `action: wait` waits for its result");
+            return Ok(Called::Done(SubagentAnswer::text(text)));
+        }
+        self.await_run(said)
+    }
+
+    fn apply(&self, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
+        let runs = self.recovered_journal()?;
+        let there = self.environment_in(said)?;
+        let applied = runs.apply(&there, said.needed("run")?)?;
+        let has_conflicts = applied.has_conflicts();
+        let mut lines = applied_lines(&applied);
+        lines.extend(RunReport(&applied));
+        lines.push(String::new());
+        if let Some(failure) = applied.failure {
+            return Err(failure);
+        }
+        Ok(SubagentAnswer {
+            is_error: has_conflicts,
+            ..SubagentAnswer::text(lines.join("\n"))
+        })
+    }
+
+    fn stop(&self, call: &SubagentCall, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
+        let runs = self.recovered_journal()?;
+        let (run, node) = parts_of(said.needed("run")?);
+        if node.is_some() {
+            let child = self.want(call, said, Fact::Stop { now: false })?;
+            return Ok(SubagentAnswer::text(format!(
+                "{child} has been told to stop"
+            )));
+        }
+        let loaded = runs.load(run)?;
+        let id = &loaded.id;
+        if loaded.state.ended.is_some() {
+            let text = format!("run {id} has already ended ({})", loaded.state.shown());
+            return Ok(SubagentAnswer::text(text));
+        }
+        stop_run(&runs.store, id, require_owner(call));
+        runs.ensure(&runs.surroundings(), id)?;
+        runs.require_told_to_stop(id)?;
+        let text = format!("run {id} has been told to stop");
+        Ok(SubagentAnswer::text(text))
+    }
+
+    fn status(&self, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
+        let runs = self.recovered_journal()?;
+        let Some(given) = said.text("run")? else {
+            return list_runs(&runs, true);
+        };
+        let (run, _) = parts_of(given);
+        let loaded = runs.load(run)?;
+        let token = said.text("token")?;
+        if let Some(token) = token {
+            delivery::require_owner(&loaded, token)?;
+        }
+        Ok(delivery::told(&runs, &loaded, token))
+    }
+
+    fn list(&self, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
+        let what = said.text("what")?;
+        let group = what.filter(|what| what.ends_with('/'));
+        let what = if group.is_some() || said.text("task")?.is_some() {
+            what.filter(|_| group.is_none()).or(Some("agents"))
+        } else {
+            what
+        };
+        let mut text = String::new();
+        for (heading, name) in [("Agents", "agents"), ("Chains", "chains"), ("Runs", "runs")] {
+            if what.is_some_and(|what| what != name) {
+                continue;
+            }
+            let part = match name {
+                "runs" => list_runs(&*self.recovered_journal()?, false)?,
+                "chains" => managing::chains(self, said)?,
+                _ => managing::agents(self, group, said)?,
+            };
+            let _ = writeln!(text, "{heading}\n{}", part.text);
+        }
+        if text.is_empty() {
+            let message = "`what` must be `agents`, `chains` or `runs`";
+            return Err(EngineError::usage(message));
+        }
+        Ok(SubagentAnswer::text(text))
+    }
+
+    /// Returns the caller's environment, in the folder that a call names.
+    fn environment_in(&self, said: &Said<'_>) -> Result<Environment, EngineError> {
+        let mut there = self.environment().clone();
+        if let Some(folder) = said.text("cwd")? {
+            there.working = there.working.join(folder);
+            if !grove_fs::files::is_folder(&there.working) {
+                let message = format!("there is no folder {}", there.working.display());
+                return Err(EngineError::usage(message));
+            }
+        }
+        Ok(there)
+    }
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }
 
 impl ToolCaller<'_> {

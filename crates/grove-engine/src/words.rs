@@ -2,9 +2,18 @@
 
 use std::fmt::Write as _;
 
+<<<<<<< HEAD
 use crate::native::about;
 use grove_plan::{Body, CallOutcome, Event, Fact, FoundFile, REJECTED, RunView, Wish};
 use grove_spec::text::{counted, grouped, one_line};
+=======
+use grove_plan::{
+    Body, CallOutcome, Check, CheckResult, Event, Fact, FoundFile, REJECTED, RunView, Wish,
+};
+use grove_runs::about;
+use grove_spec::duration::in_words;
+use grove_spec::text::{counted, first_names, grouped, one_line};
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 use grove_store::RunRow;
 use serde_json::{Value, json};
 
@@ -102,6 +111,26 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
     out
 }
 
+/// A command of a contract in a line, with the way in which it ended.
+pub fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
+    let Some(result) = result else {
+        return format!("{} `{}` was not run", check.id, check.line());
+    };
+    // A command that is to judge the work may have changed it.
+    let changed = match result.changed.as_slice() {
+        [] => String::new(),
+        files => format!(", changed the work: {}", one_line(&first_names(files))),
+    };
+    format!(
+        "{} `{}` {} after {}, held: {}{changed}",
+        check.id,
+        check.line(),
+        result.end,
+        in_words(result.milliseconds),
+        result.sandbox,
+    )
+}
+
 /// The one number of tokens that people are shown: those that limits count.
 pub fn tokens_in_words(tokens: u64) -> String {
     match usize::try_from(tokens).unwrap_or(usize::MAX) {
@@ -179,6 +208,9 @@ pub fn event_line(event: &Event) -> String {
         Fact::Wanted { by, wish, .. } => match wish {
             Wish::Stop { now: true } => format!("{by} asked it to end now"),
             Wish::Stop { now: false } => format!("{by} asked it to stop"),
+            Wish::StopChild { node, now: true } => format!("{by} asked {node} to end now"),
+            Wish::StopChild { node, now: false } => format!("{by} asked {node} to stop"),
+            Wish::Discard { node } => format!("{by} discarded the patch of {node}"),
             Wish::Acknowledge => format!("{by} collected the result"),
             Wish::Pause { node: Some(node) } => format!("{by} asked {node} to pause"),
             Wish::Pause { node: None } => format!("{by} asked it to pause"),

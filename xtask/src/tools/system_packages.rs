@@ -11,7 +11,11 @@ use grove_testkit::task::step;
 
 /// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {
+<<<<<<< HEAD
     ["strace", "tmux", "faketime", "valgrind", "python3"]
+=======
+    ["strace", "tmux", "faketime", "python3", "chromium"]
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         .into_iter()
         .try_for_each(install_system_package)?;
     for (program, package) in [("script", "bsdutils"), ("pgrep", "procps")] {

@@ -42,6 +42,7 @@ mod undo;
 mod unread;
 mod validate;
 mod watch;
+mod web;
 mod why;
 
 use std::ffi::OsString;
@@ -132,6 +133,7 @@ pub(crate) fn run(
             catalog::run(environment, &arguments, discovered, out)
         }
         Some(CliCommand::Mcp(arguments)) => mcp::run(environment, &arguments, out),
+        Some(CliCommand::Web(arguments)) => web::run(environment, &arguments, out),
         Some(CliCommand::Validate {
             paths,
             fix,

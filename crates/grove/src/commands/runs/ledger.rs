@@ -1,9 +1,9 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it and the verdict, apart from prose.
 
-use grove_engine::view::{Check, CheckResult, REJECTED};
+use grove_engine::view::{CheckResult, REJECTED};
+use grove_engine::words::check_line;
 use grove_engine::{CheckedLedger, Ledger, RunJournal, public_json, public_pem};
-use grove_spec::duration;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::one_line;
 use serde_json::json;
 
 use crate::args::LedgerArgs;
@@ -119,6 +119,7 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
     }
 }
 
+<<<<<<< HEAD
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
@@ -135,6 +136,9 @@ fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
 }
 
 /// The first lines of what a command printed.
+=======
+/// The first lines of what a command printed, the begin with the files that it saw as they were before the child.
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     let text = runs.text(&result.output).unwrap_or_default();
     let lines = text.lines().take(MOST_PRINTED).map(|line| {
@@ -143,6 +147,7 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     });
     lines.collect()
 }
+<<<<<<< HEAD
 
 /// Returns the files that a command saw as they were before the child, and those of the work that it changed, though it was to judge
 /// them.
@@ -154,3 +159,5 @@ pub(super) fn files_of(result: &CheckResult) -> String {
     let before = named("as before the child", &result.as_before);
     before + &named("changed the work", &result.changed)
 }
+=======
+>>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
