@@ -1,7 +1,7 @@
 //! What is known of one child beside its transcript: the text that it was told, part by part, and the patch that it left.
 
+use crate::told::Told;
 use grove_plan::{NodeId, NodeView, Plan, Work};
-use grove_runs::Told;
 use grove_spec::Digest;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! Comments on lines of a child's changes. A comment is a message to the child: it hears it while it works, or goes on with it.
 
+use crate::controlling::ChildWish;
 use grove_plan::{Execution, Fact, NodeId, Wish};
-use grove_runs::ChildWish;
 
 use crate::controlling::WishedChild;
 use crate::error::EngineError;

@@ -50,7 +50,6 @@ impl Engine {
         }
     }
 
-<<<<<<< HEAD
     /// An engine for the environment of a library that this process keeps up to date, which it shares.
     pub fn with_library(environment: Environment, library: Arc<LiveLibrary>) -> Self {
         Self {
@@ -65,13 +64,13 @@ impl Engine {
             journal: Mutex::new(Some(Arc::new(journal))),
             ..engine
         }
-=======
+    }
+
     /// An engine for a person at another place than a terminal, which facts name.
     #[must_use]
     pub const fn at(mut self, place: &'static str) -> Self {
         self.place = Some(place);
         self
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
 
     /// Does the work of the processes that runs need, which are this program started anew. The `main` of a program that
@@ -116,16 +115,11 @@ impl Engine {
         if let Some(journal) = known.as_ref().filter(|journal| journal.version().is_ok()) {
             return Ok(Arc::clone(journal));
         }
-<<<<<<< HEAD
         let journal = RunJournal::open_beside(&self.environment, self.library.as_ref())?;
-        let journal = Arc::new(journal);
-=======
-        let journal = RunJournal::open(&self.environment)?;
         let journal = Arc::new(match self.place {
             Some(place) => journal.by(place),
             None => journal,
         });
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         *known = Some(Arc::clone(&journal));
         Ok(journal)
     }
@@ -148,7 +142,7 @@ impl Engine {
             working: folder.to_path_buf(),
             ..self.environment.clone()
         };
-        resolve::resolve(&there, order, None)
+        resolve::resolve(self, &there, order, None)
     }
 
     /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.
@@ -193,7 +187,7 @@ impl Engine {
     }
 
     /// Looks at the files of a folder: those that the library of this process keeps up to date, or all of them anew.
-    pub(crate) fn discover(&self, there: Environment, parts: DiscoveryParts) -> Discovery {
+    pub fn discover(&self, there: Environment, parts: DiscoveryParts) -> Discovery {
         let request = DiscoveryRequest {
             parts,
             ..DiscoveryRequest::default()

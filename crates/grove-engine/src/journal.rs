@@ -1,20 +1,11 @@
 //! The journal of runs as the engine opens it, with the environment of the process that did.
 
-<<<<<<< HEAD
-use std::sync::{Arc, OnceLock};
-=======
 use std::path::PathBuf;
-use std::sync::Arc;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+use std::sync::{Arc, OnceLock};
 
 use grove_exec::{Liveness, ProcessIdentity};
 use grove_fs::FileId;
-<<<<<<< HEAD
-use grove_plan::{EffectKind, NodeId, RunView};
-=======
-use grove_plan::{EffectKind, Event, Fact, NodeId, RunView, Wish};
-use grove_runs::{JournalError, RunPlaces, Woken};
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+use grove_plan::{EffectKind, Event, NodeId, RunView};
 use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
@@ -22,18 +13,16 @@ use grove_store::{LoadedRun, OutboxRow, RunFilter, RunRow, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::calling_child::mark_of;
+use crate::envelope::RunEnvelope;
 use crate::error::{AT_LIMIT, EngineError};
 use crate::ledger_key::JournalError;
 use crate::model_settings::ModelSettings;
 use crate::places::RunPlaces;
 use crate::supervising;
-<<<<<<< HEAD
 use crate::waking::Woken;
-=======
 
 /// The name of the person in facts that a terminal records.
 const BY_TERMINAL: &str = "a terminal";
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
@@ -47,7 +36,8 @@ pub struct RunJournal {
     file: Option<FileId>,
     /// True if this process belongs to a child.
     is_child: bool,
-<<<<<<< HEAD
+    /// The name of the person in facts that are recorded here: that of the place where the person is.
+    pub(crate) by: &'static str,
     models: KnownModels,
     /// The runs that need something to be done, for the supervisor that this journal belongs to.
     news: Option<UnboundedSender<String>>,
@@ -59,10 +49,6 @@ enum KnownModels {
     Once(OnceLock<Arc<ModelSettings>>),
     /// A library that is kept up to date.
     Live(Arc<LiveLibrary>),
-=======
-    /// The name of the person in facts that are recorded here: that of the place where the person is.
-    pub(crate) by: &'static str,
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 }
 
 impl RunJournal {
@@ -82,7 +68,6 @@ impl RunJournal {
         let models = library.map(|library| KnownModels::Live(Arc::clone(library)));
         Ok(Self {
             is_child: mark_of(environment).is_some(),
-<<<<<<< HEAD
             models: models.unwrap_or_else(|| KnownModels::Once(OnceLock::new())),
             ..Self::of(environment, places, store)
         })
@@ -106,17 +91,12 @@ impl RunJournal {
             file: grove_fs::files::identity(store.path()).ok(),
             is_child: false,
             environment: environment.clone(),
+            by: BY_TERMINAL,
             models: KnownModels::Once(OnceLock::new()),
             places,
             store,
             news: None,
         }
-=======
-            environment: environment.clone(),
-            places,
-            store: Arc::new(store),
-            by: BY_TERMINAL,
-        })
     }
 
     /// The same journal, where the person is at another place than a terminal.
@@ -124,7 +104,6 @@ impl RunJournal {
     pub const fn by(mut self, place: &'static str) -> Self {
         self.by = place;
         self
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
 
     /// Returns true if this process belongs to a child of a run.
@@ -179,11 +158,9 @@ impl RunJournal {
 
     /// Returns the folder in which a run was asked for.
     pub fn folder_of(&self, given: &str) -> Result<PathBuf, EngineError> {
-        let request = self.store.request(&self.find(given)?)?;
-        let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
-        Ok(PathBuf::from(
-            request["folder"].as_str().unwrap_or_default(),
-        ))
+        let loaded = self.store.load_plan(&self.find(given)?)?;
+        let envelope = RunEnvelope::read(&loaded.envelope);
+        Ok(envelope.map_err(EngineError::finding)?.folder)
     }
 
     /// Loads a run by the beginning of its id.
@@ -266,36 +243,6 @@ impl RunJournal {
         };
         Ok(self.store.outbox()?.iter().any(is_left))
     }
-}
-
-<<<<<<< HEAD
-/// The view of a run, with texts as long as it allows.
-pub(crate) fn view_of(store: &Store, run: &LoadedRun) -> RunView {
-    let text = |digest: &Digest| store.text(digest).ok();
-    RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
-=======
-    /// Records a view_of of the person. A view_of that comes too late changes nothing.
-    pub fn view_of(&self, run: &str, view_of: Wish) -> Result<(), EngineError> {
-        match self.record(run, view_of) {
-            Err(StoreError::Refused(_)) | Ok(()) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Records a view_of of the person, or says why it is refused.
-    pub(crate) fn record(&self, run: &str, view_of: Wish) -> Result<(), StoreError> {
-        let fact = Fact::Wanted {
-            by: self.by.to_owned(),
-            id: grove_runs::new_run_id(),
-            view_of,
-        };
-        let draft = Draft {
-            fact,
-            artifacts: Vec::new(),
-            at: now(),
-        };
-        self.store.append(run, draft).map(drop)
-    }
 
     /// Returns the next events of a run after the one with a number, at most so many.
     pub fn next_events(
@@ -306,7 +253,12 @@ pub(crate) fn view_of(store: &Store, run: &LoadedRun) -> RunView {
     ) -> Result<Vec<Event>, EngineError> {
         Ok(self.store.next_events(run, after, most)?)
     }
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+}
+
+/// The view of a run, with texts as long as it allows.
+pub(crate) fn view_of(store: &Store, run: &LoadedRun) -> RunView {
+    let text = |digest: &Digest| store.text(digest).ok();
+    RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
 }
 
 /// The run and the child in `RUN` or `RUN.NODE`.

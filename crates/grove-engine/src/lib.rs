@@ -10,12 +10,9 @@ mod attestation;
 mod beginning;
 mod calling_child;
 mod change_words;
-<<<<<<< HEAD
 mod child_end;
-=======
 pub mod child_record;
 mod comments;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 mod controlling;
 mod data_check;
 mod delivery;
@@ -43,13 +40,10 @@ mod native;
 mod node_effect;
 mod order;
 mod patches;
-<<<<<<< HEAD
 mod places;
+mod plan_words;
 mod powers;
 mod program;
-=======
-mod plan_words;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 mod pruning;
 mod recovery;
 mod repository_guards;
@@ -66,15 +60,12 @@ mod submit_key;
 mod supervising;
 mod supervisor;
 mod told;
-<<<<<<< HEAD
+mod told_apart;
 mod told_child;
 mod tools;
-mod verify;
-=======
-mod told_apart;
 mod trace;
 pub mod transcript;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+mod verify;
 pub mod view;
 mod waking;
 mod watched_run;
@@ -99,14 +90,10 @@ pub use patches::{AppliedChild, AppliedRun, ChildPatch, RunPatches, SubmodulePat
 pub use plan_words::plan_lines;
 pub use pruning::PrunedRuns;
 pub use resolve::ResolvedRun;
-<<<<<<< HEAD
+pub use run_summary::{RunSummary, WaitingChild};
 pub use subagent::{
     AwaitedRun, Called, HostFacts, RunReport, SubagentAnswer, SubagentCall, Waited,
 };
-=======
-pub use run_summary::{RunSummary, WaitingChild};
-pub use subagent::{AwaitedRun, Called, HostFacts, SubagentAnswer, SubagentCall, Waited};
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 pub use supervising::{SUPERVISE, ServedHere, passed_on, supervise};
 pub use told_child::ToldChild;
 pub use watched_run::WatchedRun;

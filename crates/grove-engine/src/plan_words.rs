@@ -1,19 +1,20 @@
 //! A plan in words: what a run would be.
 
-<<<<<<< HEAD:crates/grove/src/commands/runs/planning.rs
-use grove_engine::ResolvedRun;
-use grove_engine::view::{Child, Contract, FanOut, Node, Told, Work, WorktreePlan};
+use grove_plan::{Child, Contract, FanOut, Node, NodeId, Work, WorktreePlan};
 use grove_spec::duration;
-use grove_spec::text::one_line;
+use grove_spec::money;
+use grove_spec::text::{counted, one_line};
 
-use crate::commands::counted;
-use crate::output::CommandOutput;
+use crate::resolve::ResolvedRun;
+use crate::told::Told;
 
-/// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
+/// The flow of a plan, and a block for each child, line by line.
+pub fn plan_lines(resolved: &ResolvedRun) -> Vec<String> {
     let (plan, task) = (&resolved.plan, &resolved.envelope.task);
-    out.line(&format!("plan {}", plan.digest().first_digits(12)));
-    out.line(&one_line(&plan.flow()));
+    let mut out = vec![
+        format!("plan {}", plan.digest().first_digits(12)),
+        one_line(&plan.flow()),
+    ];
     let messages: Vec<String> = plan
         .nodes
         .iter()
@@ -21,24 +22,7 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
         .collect();
     // A saved chain's task may be in none of its children's.
     if !task.trim().is_empty() && !messages.iter().any(|it| it == task) {
-        out.line(&format!("task: {}", one_line(task)));
-=======
-use grove_plan::{Child, FanOut, Node, NodeId, Work, WorktreePlan};
-use grove_runs::{ResolvedRun, Told};
-use grove_spec::money::amount;
-use grove_spec::text::{counted, one_line};
-use grove_spec::{Digest, duration};
-
-/// The flow of a plan, and a block for each child, line by line.
-pub fn plan_lines(planned: &ResolvedRun, task: &str) -> Vec<String> {
-    let plan = &planned.plan;
-    let mut out = vec![
-        format!("plan {}", plan.digest().first_digits(12)),
-        one_line(&plan.flow()),
-    ];
-    if !task.trim().is_empty() {
         out.push(format!("task: {}", one_line(task)));
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d:crates/grove-engine/src/plan_words.rs
     }
     for (node, message) in plan.nodes.iter().zip(messages) {
         let child = node.child();
@@ -59,19 +43,19 @@ pub fn plan_lines(planned: &ResolvedRun, task: &str) -> Vec<String> {
             };
             out.push(format!("  {:<10} {}", "each", one_line(&each)));
         }
-<<<<<<< HEAD:crates/grove/src/commands/runs/planning.rs
         for (name, value) in rows(node, child, message) {
-            out.line(&format!("  {name:<10} {}", one_line(&value)));
-=======
-        for (name, value) in rows(node, child, planned) {
             out.push(format!("  {name:<10} {}", one_line(&value)));
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d:crates/grove-engine/src/plan_words.rs
         }
     }
     let limits = [
         ("time", plan.tree.timeout_ms.map(duration::in_words)),
         ("tokens", plan.tree.max_tokens.map(|it| it.to_string())),
-        ("cost", plan.tree.max_cost.map(|it| amount(it).to_string())),
+        (
+            "cost",
+            plan.tree
+                .max_cost
+                .map(|it| money::in_words(money::amount(it))),
+        ),
     ];
     let limits = limits
         .into_iter()
@@ -123,24 +107,8 @@ fn accepted(contract: &Contract) -> String {
 }
 
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
-<<<<<<< HEAD:crates/grove/src/commands/runs/planning.rs
 fn rows(node: &Node, child: &Child, message: String) -> Vec<(&'static str, String)> {
-    let after: Vec<&str> = node
-        .after
-        .iter()
-        .map(grove_engine::view::NodeId::as_str)
-        .collect();
-=======
-fn rows(node: &Node, child: &Child, planned: &ResolvedRun) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node.after.iter().map(NodeId::as_str).collect();
-    let told = planned
-        .items
-        .iter()
-        .find(|bytes| Digest::of(bytes) == child.told);
-    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
-    let task = told.map(|told| told.message).unwrap_or_default();
-    let contract = child.contract.as_ref();
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d:crates/grove-engine/src/plan_words.rs
     let tree = child.place.worktree.as_ref();
     let rows = [
         ("task", message),

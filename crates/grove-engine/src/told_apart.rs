@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::told::Told;
 use grove_plan::{LiveChild, NodeId};
-use grove_runs::Told;
 use grove_spec::Digest;
 use grove_spec::text::one_line;
 

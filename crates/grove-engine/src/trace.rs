@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::native::about;
 use grove_plan::history::PhaseSpan;
 use grove_plan::{Attempt, CallId, Event, Fact, NodeId, Times};
-use grove_runs::about;
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ impl RunJournal {
     pub fn trace(&self, given: &str) -> Result<Value, EngineError> {
         let id = self.find(given)?;
         let mut run = WatchedRun::new(self, &id)?;
-        let mut trace = WalkTrace::default();
+        let mut trace = Trace::default();
         run.take_news(self, |run, event| trace.take(self, run, event))?;
         Ok(trace.finish(&run))
     }
@@ -31,7 +31,7 @@ impl RunJournal {
 
 /// A trace while its events are read.
 #[derive(Default)]
-struct WalkTrace {
+struct Trace {
     rows: BTreeMap<NodeId, u64>,
     events: Vec<Value>,
     /// Calls that have not returned: the row below the child's, the time at which they were made, and what they are.
@@ -42,7 +42,7 @@ struct WalkTrace {
     asked: BTreeMap<NodeId, Times>,
 }
 
-impl WalkTrace {
+impl Trace {
     fn row(&mut self, node: &NodeId) -> u64 {
         let next = self.rows.len() as u64 + 1;
         *self.rows.entry(node.clone()).or_insert(next)

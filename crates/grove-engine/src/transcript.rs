@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::native::about;
 use grove_plan::history::{ChildHistory, TranscriptMark};
 use grove_plan::{
     Attempt, Attention, Body, Call, CallOutcome, Cause, Check, CheckEnd, Ending, Event, Fact,
     Finish, Outcome, Said, Seen, Wish,
 };
-use grove_runs::about;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ pub enum Deed {
         milliseconds: Option<u64>,
     },
     /// It heard a message while it worked.
-    ProgramState {
+    Heard {
         /// The words of the message.
         text: CutText,
     },
@@ -383,7 +383,7 @@ impl RunJournal {
     ) -> Option<Deed> {
         Some(match outcome {
             Outcome::Ended(ending) => ended(run, of, ending),
-            Outcome::Sent { message } => Deed::ProgramState {
+            Outcome::Sent { message } => Deed::Heard {
                 text: room.take(&self.text(message)?),
             },
             Outcome::Captured(captured) => Deed::Stored {

@@ -1,6 +1,5 @@
 //! The values of runs that views show: plans, states, events, and the projections of a run.
 
-<<<<<<< HEAD
 pub use crate::controlling::ChildWish;
 pub use crate::models::Recording;
 pub use crate::native::about;
@@ -8,9 +7,7 @@ pub use crate::places::RunPlaces;
 pub use crate::submission::SubmittedRun;
 pub use crate::told::Told;
 pub use crate::waking::Woken;
-=======
 pub use grove_plan::history;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 pub use grove_plan::{
     Accepted, Attempt, AttemptState, Body, CallId, CallOutcome, Cause, Check, CheckEnd,
     CheckResult, Child, Contract, Ending, Event, Execution, Fact, FanOut, Finish, FoundFile,

@@ -4,20 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-<<<<<<< HEAD
 use crate::attempt_log::{AttemptTail, LogLine};
 use crate::native::about;
-use grove_plan::{
-    Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
-};
-=======
+use crate::told::Told;
 use grove_plan::history::{RunHistory, TextSizes, ToldSizes};
 use grove_plan::{
     Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
 };
-use grove_runs::{AttemptTail, LogLine, Told, about};
 use grove_spec::Digest;
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 use crate::envelope::RunEnvelope;
 use crate::error::EngineError;
@@ -34,8 +28,8 @@ pub struct WatchedRun {
     pub title: String,
     /// The plan of the run.
     pub plan: Arc<Plan>,
-    /// The request that it came from, as JSON.
-    pub request: serde_json::Value,
+    /// Everything about the run that its plan does not have; nothing where it cannot be read.
+    pub envelope: RunEnvelope,
     /// Its state after the last event that was read.
     pub state: State,
     /// Its course up to that event.
@@ -47,8 +41,6 @@ pub struct WatchedRun {
     tails: BTreeMap<NodeId, (u32, AttemptTail)>,
 }
 
-<<<<<<< HEAD
-=======
 /// The sizes of prompts that were looked up. Children often share one.
 type KnownSizes = RefCell<BTreeMap<Digest, ToldSizes>>;
 
@@ -65,8 +57,7 @@ impl TextSizes for StoredSizes<'_> {
         if let Some(known) = self.1.borrow().get(digest) {
             return *known;
         }
-        let text = self.0.text(digest).unwrap_or_default();
-        let told: Option<Told> = serde_json::from_str(&text).ok();
+        let told: Option<Told> = self.0.store.json(digest).ok();
         let sizes = told.map_or_else(ToldSizes::default, |told| {
             let is_of_skills = |kind: &str| matches!(kind, "skill" | "listing" | "catalog");
             let skills = told.parts.iter().filter(|part| is_of_skills(&part.kind));
@@ -83,8 +74,6 @@ impl TextSizes for StoredSizes<'_> {
     }
 }
 
-/// The last sign of life of a child.
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 struct LastSign {
     doing: Option<String>,
     at: Times,
@@ -98,15 +87,15 @@ impl WatchedRun {
         let loaded = journal.store.load_plan(id)?;
         let plan = loaded.plan;
         // A run whose envelope cannot be read is watched until it ends with that reason.
-        let title = RunEnvelope::read(&loaded.envelope).map(|envelope| envelope.title);
+        let envelope = RunEnvelope::read(&loaded.envelope).unwrap_or_default();
         // The names of a chain's steps, which its flow has, and then what it was asked for.
-        let title = title.as_deref().unwrap_or_default();
+        let title = envelope.title.as_str();
         let task = title.split_once(": ").filter(|_| plan.nodes.len() > 1);
         let title = task.map_or(title, |(_, task)| task);
         Ok(Self {
             id: id.to_owned(),
             title: title.trim().to_owned(),
-            request,
+            envelope,
             plan,
             state: State::default(),
             history: RunHistory::default(),

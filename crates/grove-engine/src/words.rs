@@ -2,18 +2,12 @@
 
 use std::fmt::Write as _;
 
-<<<<<<< HEAD
 use crate::native::about;
-use grove_plan::{Body, CallOutcome, Event, Fact, FoundFile, REJECTED, RunView, Wish};
-use grove_spec::text::{counted, grouped, one_line};
-=======
 use grove_plan::{
     Body, CallOutcome, Check, CheckResult, Event, Fact, FoundFile, REJECTED, RunView, Wish,
 };
-use grove_runs::about;
 use grove_spec::duration::in_words;
 use grove_spec::text::{counted, first_names, grouped, one_line};
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 use grove_store::RunRow;
 use serde_json::{Value, json};
 
@@ -111,23 +105,28 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
     out
 }
 
+/// The reason why a command of a contract saw files as they were before the child.
+pub const PROTECTED: &str = "no child changes what its work is checked with; `protect` in a request says which files that are";
+
 /// A command of a contract in a line, with the way in which it ended.
 pub fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     let Some(result) = result else {
         return format!("{} `{}` was not run", check.id, check.line());
     };
-    // A command that is to judge the work may have changed it.
-    let changed = match result.changed.as_slice() {
+    // The files that it saw as they were before the child, and those of the work that it changed, though it was to judge them.
+    let named = |what: &str, files: &[String]| match files {
         [] => String::new(),
-        files => format!(", changed the work: {}", one_line(&first_names(files))),
+        files => format!(", {what}: {}", one_line(&first_names(files))),
     };
     format!(
-        "{} `{}` {} after {}, held: {}{changed}",
+        "{} `{}` {} after {}, sandbox: {}{}{}",
         check.id,
         check.line(),
         result.end,
         in_words(result.milliseconds),
         result.sandbox,
+        named("as before the child", &result.as_before),
+        named("changed the work", &result.changed),
     )
 }
 

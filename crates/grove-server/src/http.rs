@@ -35,13 +35,8 @@ const MOST_SESSIONS: usize = 256;
 const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
-<<<<<<< HEAD
 /// The time in which a client that has shown the token has to say what it wants next.
-const HEADER_WAIT: Duration = Duration::from_secs(10);
-=======
-/// How long a client that has shown the token may take to say what it wants next.
 pub(crate) const HEADER_WAIT: Duration = Duration::from_secs(10);
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 
 /// The address to listen on, and the token that clients need.
 #[derive(Debug)]

@@ -53,13 +53,9 @@ environment_variables! {
     GROVE_RUN = "GROVE_RUN";
     /// The conversation of the Claude Code that started `grove mcp`, which sets it.
     CLAUDE_CODE_SESSION_ID = "CLAUDE_CODE_SESSION_ID";
-<<<<<<< HEAD
-    /// The width of tables; the terminal's width by default. If it is set, tables have columns in a pipe too.
-=======
     /// The program that opens an address in a browser; `xdg-open` or `open` by default.
     BROWSER = "BROWSER";
-    /// How wide tables may be; the terminal's width by default. If it is set, tables have columns in a pipe too.
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+    /// The width of tables; the terminal's width by default. If it is set, tables have columns in a pipe too.
     COLUMNS = "COLUMNS";
     /// With any value, output has no colours.
     NO_COLOR = "NO_COLOR";

@@ -316,7 +316,6 @@ impl Store {
             .filter(|bytes| Digest::of(bytes) == *digest))
     }
 
-<<<<<<< HEAD
     /// Returns the bytes of a digest, which have to be there.
     pub fn bytes(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         let found = self.artifact(digest)?;
@@ -345,7 +344,8 @@ impl Store {
             Body::Inline(value) => Ok(value.clone()),
             Body::Artifact(digest) => self.json(digest),
         }
-=======
+    }
+
     /// Returns the length of the text of a digest in bytes, without reading it.
     pub fn artifact_size(&self, digest: &Digest) -> Result<Option<u64>, StoreError> {
         let connection = self.reader();
@@ -353,7 +353,6 @@ impl Store {
             connection.prepare_cached("SELECT length(bytes) FROM artifacts WHERE digest = ?1")?;
         let found = statement.query_row([digest.to_string()], |row| row.get(0));
         Ok(found.optional()?.map(unsigned))
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
 
     /// Returns a number that changes whenever another connection has written, for callers that wait for news.

@@ -92,7 +92,6 @@ const MIGRATIONS: &[&str] = &["
     ALTER TABLE runs ADD COLUMN parent_try INTEGER;
     CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 ", "
-<<<<<<< HEAD
     -- What a supervisor has to have for a run, apart from the text in which older versions kept it: null where that text
     -- cannot be read, so that any supervisor takes the run and says so.
     ALTER TABLE runs ADD COLUMN surroundings TEXT;
@@ -100,12 +99,11 @@ const MIGRATIONS: &[&str] = &["
         SELECT CASE WHEN json_valid(request) THEN request ->> '$.surroundings' END FROM plans WHERE run = id
     );
     ALTER TABLE plans RENAME COLUMN request TO envelope;
-=======
+", "
     -- What a run cost, in millionths, once it is over; none while it is open and where a price is not known.
     ALTER TABLE runs ADD COLUMN cost INTEGER;
     -- The agents of its children, a line each.
     ALTER TABLE runs ADD COLUMN agents TEXT NOT NULL DEFAULT '';
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 "];
 
 /// The number of the version that this program writes.

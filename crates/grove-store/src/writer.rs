@@ -288,12 +288,8 @@ fn submit(
     transaction
         .prepare_cached(
             "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head,
-<<<<<<< HEAD
-                parent, parent_node, parent_try, surroundings)
-=======
-                parent, parent_node, parent_try, agents)
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
-             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9, ?10)",
+                parent, parent_node, parent_try, surroundings, agents)
+             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?
         .execute(params![
             id,
@@ -305,11 +301,8 @@ fn submit(
             parent.as_ref().map(|it| &it.run),
             parent.as_ref().map(|it| it.of.node.as_str()),
             parent.as_ref().map(|it| it.of.n),
-<<<<<<< HEAD
             surroundings,
-=======
             agents_of(&plan),
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
         ])?;
     transaction
         .prepare_cached("INSERT INTO plans (run, digest, plan, envelope) VALUES (?1, ?2, ?3, ?4)")?

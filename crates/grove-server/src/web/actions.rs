@@ -188,12 +188,7 @@ fn stop(site: &Site, about: &str, form: &Fields, viewer: &Viewer<'_>) -> Result<
         .runs
         .journal()?
         .stop(about, form.get("now").is_some())?;
-    let line = match (stopped.ended, stopped.node) {
-        (Some(state), _) => format!("{} has ended already: {state}", stopped.run),
-        (None, Some(node)) => format!("{node} has been told to stop"),
-        (None, None) => format!("run {} has been told to stop", stopped.run),
-    };
-    Ok(done(about, viewer, line))
+    Ok(done(about, viewer, stopped.to_string()))
 }
 
 /// A comment on a line of a diff is a message to the child whose work it is: its session goes on with it.

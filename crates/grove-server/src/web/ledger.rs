@@ -1,7 +1,7 @@
 //! What was required of work, what Grove saw of it, and the verdict: apart from what anybody said.
 
 use grove_engine::view::{Check, Contract, LiveChild, NodeView};
-use grove_engine::words::check_line;
+use grove_engine::words::{PROTECTED, check_line};
 use grove_spec::text::{counted, one_line};
 
 use super::html::HtmlPage;
@@ -149,6 +149,9 @@ fn command(scene: &Scene<'_>, check: &Check, view: &NodeView, html: &mut HtmlPag
     html.markup(" <code>")
         .text(&one_line(&check_line(check, result)));
     html.markup("</code></summary>\n");
+    if !is_met && result.is_some_and(|result| !result.as_before.is_empty()) {
+        html.element("<p class=\"quiet\">", PROTECTED, "</p>\n");
+    }
     let printed = printed.unwrap_or_default();
     let end = printed.floor_char_boundary(MOST_PRINTED);
     html.markup("<pre tabindex=\"0\">");

@@ -42,7 +42,7 @@ pub(super) fn write(text: &str, html: &mut HtmlPage) {
                     html.markup("\n");
                 }
             }
-            Event::Text(text) | Event::HtmlPage(text) | Event::InlineHtml(text) => {
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 html.text(&text);
             }
             Event::Code(code) | Event::InlineMath(code) | Event::DisplayMath(code) => {
@@ -54,7 +54,7 @@ pub(super) fn write(text: &str, html: &mut HtmlPage) {
             Event::HardBreak => {
                 html.markup("<br>\n");
             }
-            Event::ChoiceRule => {
+            Event::Rule => {
                 html.markup("<hr>\n");
             }
             Event::TaskListMarker(is_done) => {

@@ -99,7 +99,7 @@ fn facts(scene: &Scene<'_>, html: &mut HtmlPage) {
     if let Some(most) = limits.timeout_ms {
         fact("at most", &wording::duration(most), html);
     }
-    fact("in", scene.word("folder"), html);
+    fact("in", &scene.run.envelope.folder.to_string_lossy(), html);
     html.markup("</ul>\n");
 }
 
@@ -295,7 +295,7 @@ fn after(scene: &Scene<'_>, id: &NodeId) -> Vec<String> {
 
 /// The task of the run, where it is longer than the title.
 fn task(scene: &Scene<'_>, html: &mut HtmlPage) {
-    let task = scene.word("task");
+    let task = scene.run.envelope.task.as_str();
     if task.trim().is_empty() || task.trim() == scene.run.title {
         return;
     }

@@ -76,11 +76,6 @@ impl<'a> Scene<'a> {
         self.viewer.is_live() && self.run.state.ended.is_none()
     }
 
-    /// A value of its request that is a text.
-    pub(super) fn word(&self, key: &str) -> &'a str {
-        self.run.request[key].as_str().unwrap_or_default()
-    }
-
     /// Returns the text of an artifact, where there is one.
     pub(super) fn text(&self, digest: &grove_spec::Digest) -> Option<String> {
         self.journal.text(digest)

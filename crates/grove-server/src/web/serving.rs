@@ -22,7 +22,7 @@ use super::site::{Routed, Site};
 use super::stream;
 use super::watching::WatchedRuns;
 use crate::http::{HEADER_WAIT, accept};
-use crate::strangers::PendingConnection;
+use crate::pending_connections::PendingConnection;
 
 /// The most bytes of a form.
 const MOST_FORM: usize = 1 << 20;
@@ -159,7 +159,7 @@ async fn answer(
     };
     let known = stranger.clone();
     let routing = Arc::clone(&site);
-    let routed = tokio::task::spawn_blocking(move || routing.route(&asked, &|| known.leaves()));
+    let routed = tokio::task::spawn_blocking(move || routing.route(&asked, &|| known.settle()));
     match routed.await {
         Ok(Routed::Answer(answer)) => answer,
         Ok(Routed::Stream(order)) => stream::follow(site, *order),

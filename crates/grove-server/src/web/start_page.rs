@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use grove_catalog::entry::Entry as _;
-use grove_engine::view::{PlannedRun, Told};
+use grove_engine::view::Told;
 use grove_engine::{EngineError, ResolvedRun, RunOrder, plan_lines};
-use grove_skills::{Environment, Library, Parts, Request};
+use grove_skills::{DiscoveryParts, Environment};
 use grove_spec::money::millionths;
 use grove_spec::text::one_line;
 use http::StatusCode;
@@ -59,11 +59,7 @@ fn names(site: &Site, form: &Fields) -> (Vec<String>, Vec<String>) {
         working: folder(site, form),
         ..site.runs.engine().environment().clone()
     };
-    let request = Request {
-        parts: Parts::ALL,
-        ..Request::default()
-    };
-    let look = Library::new(there, request).look();
+    let look = site.runs.engine().discover(there, DiscoveryParts::ALL);
     let agents = look.snapshot.agents.all.iter();
     let agents = agents
         .filter(|agent| agent.state.is_usable())
@@ -182,28 +178,26 @@ fn order(form: &Fields) -> Result<RunOrder, EngineError> {
     Ok(order)
 }
 
-fn planned(site: &Site, form: &Fields) -> Result<(ResolvedRun, PlannedRun), EngineError> {
+fn resolved(site: &Site, form: &Fields) -> Result<ResolvedRun, EngineError> {
     let engine = site.runs.engine();
-    let resolved = engine.resolve_in(&folder(site, form), &order(form)?)?;
-    let planned = engine.plan(&resolved)?;
-    Ok((resolved, planned))
+    engine.resolve_in(&folder(site, form), &order(form)?)
 }
 
 /// Shows the plan that a form would be, with the button that starts it.
 pub(super) fn show_plan(site: &Site, values: &Fields, viewer: &Viewer<'_>) -> Looked {
-    let (resolved, planned) = planned(site, values)?;
-    let digest = planned.plan.digest().to_string();
+    let resolved = resolved(site, values)?;
+    let digest = resolved.plan.digest().to_string();
     let mut body = HtmlPage::default();
     body.markup("<h1>The plan</h1>\n");
     for warning in &resolved.warnings {
         body.element("<p class=\"doubt\">", &warning.message, "</p>\n");
     }
-    for note in resolved.notes.iter().chain(&planned.notes) {
+    for note in &resolved.notes {
         body.element("<p class=\"quiet\">", note, "</p>\n");
     }
-    let lines = plan_lines(&planned, &resolved.request.task).join("\n");
+    let lines = plan_lines(&resolved).join("\n");
     body.element("<pre class=\"whole\" tabindex=\"0\">", &lines, "</pre>\n");
-    let limits = &planned.plan.tree;
+    let limits = &resolved.plan.tree;
     if limits.max_tokens.is_none() && limits.max_cost.is_none() {
         body.markup("<p class=\"doubt\">Nothing limits what it may spend.</p>\n");
     }
@@ -239,8 +233,8 @@ pub(super) fn start(
     form: &Fields,
     viewer: &Viewer<'_>,
 ) -> Result<Done, EngineError> {
-    let (resolved, planned) = planned(site, form)?;
-    if planned.plan.digest().to_string() != about {
+    let resolved = resolved(site, form)?;
+    if resolved.plan.digest().to_string() != about {
         let message =
             "the plan is another one by now, since something that it is made from has changed";
         return Err(EngineError::finding(message).hint("show the plan again, and look at it"));

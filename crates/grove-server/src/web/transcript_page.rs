@@ -156,7 +156,7 @@ fn has(item: &TranscriptItem, wanted: &str) -> bool {
             result,
             ..
         } => tool.to_lowercase().contains(wanted) || text(arguments) || result.iter().any(text),
-        Deed::ProgramState { text: words } => text(words),
+        Deed::Heard { text: words } => text(words),
         Deed::Began { words, .. } | Deed::Wished { words, .. } => words.iter().any(text),
         Deed::Asked { text } => text.to_lowercase().contains(wanted),
         _ => false,
@@ -189,7 +189,7 @@ const fn kind(deed: &Deed) -> &'static str {
     match deed {
         Deed::Said { .. } => "said",
         Deed::Called { .. } => "called",
-        Deed::ProgramState { .. } | Deed::Wished { .. } => "heard",
+        Deed::Heard { .. } | Deed::Wished { .. } => "heard",
         Deed::Asked { .. } | Deed::Noticed { .. } => "asked",
         _ => "note",
     }
@@ -229,7 +229,7 @@ impl Item<'_> {
                 }
             }
             Deed::Called { .. } => self.call(html),
-            Deed::ProgramState { text } => self.quoted("heard", text, html),
+            Deed::Heard { text } => self.quoted("heard", text, html),
             Deed::Wished { by, wish, words } => match words {
                 Some(words) => self.quoted(&format!("{by}: {wish}"), words, html),
                 None => self.note(&format!("{by} asked it to {wish}"), html),

@@ -70,8 +70,7 @@ pub(super) fn all_tokens(tokens: u64) -> String {
 
 /// An amount of money from its millionths.
 pub(super) fn money(millionths: u64) -> String {
-    let digits = if millionths < 1_000_000 { 4 } else { 2 };
-    format!("{:.digits$}", amount(millionths))
+    grove_spec::money::in_words(amount(millionths))
 }
 
 /// Writes the time since a moment, which the page's script keeps current where the page is live.

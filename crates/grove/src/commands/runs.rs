@@ -45,14 +45,10 @@ pub(super) fn run(
     for note in &resolved.notes {
         out.note(&format!("note: {note}"));
     }
-<<<<<<< HEAD
-    if resolved.background {
-=======
     if arguments.open {
         super::web::open_run(environment, &submitted.id, out)?;
     }
-    if resolved.envelope.background {
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
+    if resolved.background {
         if woken == Woken::Unanswered {
             out.note(&engine.journal()?.note_of_silence(&submitted.id)?);
         }
@@ -97,13 +93,9 @@ pub(super) fn plan(
     } else if arguments.run.json {
         out.json(&resolved.plan);
     } else {
-<<<<<<< HEAD
-        planning::print(&resolved, out);
-=======
-        for line in plan_lines(&resolved, &resolved.envelope.task) {
+        for line in plan_lines(&resolved) {
             out.line(&line);
         }
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
     }
     Ok(0)
 }

@@ -16,7 +16,7 @@ use grove_skills::environment_variables::BROWSER;
 use super::Outcome;
 use crate::args::{WebArgs, WebCommand};
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The name of the person in facts that the page records.
 const PLACE: &str = "the page";
@@ -26,7 +26,11 @@ const IDLE: Duration = Duration::from_mins(30);
 const OPENERS: [&str; 2] = ["xdg-open", "open"];
 
 /// Carries out the command `grove web`.
-pub(super) fn run(environment: Environment, arguments: &WebArgs, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    arguments: &WebArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     match &arguments.command {
         Some(WebCommand::Link { read, answer }) => {
             let right = match (read, answer) {
@@ -87,7 +91,7 @@ fn no_access(error: AccessError) -> CommandError {
 
 /// Prints a link, and opens it in the browser of the person.
 fn shown(environment: &Environment, link: &str, no_open: bool) -> Outcome {
-    let mut out = Output::default();
+    let mut out = CommandOutput::default();
     out.line(link);
     out.flush();
     if !no_open && !open(environment, link) {
@@ -111,7 +115,7 @@ fn link(environment: &Environment, right: PageRight, page: &str) -> Result<Strin
 
 /// Opens the page of a run in the browser of the person, or prints a link to it. The page is served by a process of its own if
 /// none serves it yet.
-pub(super) fn open_run(environment: &Environment, run: &str, out: &mut Output) -> Outcome {
+pub(super) fn open_run(environment: &Environment, run: &str, out: &mut CommandOutput) -> Outcome {
     ensure_served(environment)?;
     let link = link(environment, PageRight::All, &format!("runs/{run}"))?;
     if !open(environment, &link) {

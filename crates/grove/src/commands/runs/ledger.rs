@@ -1,7 +1,7 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it and the verdict, apart from prose.
 
 use grove_engine::view::{CheckResult, REJECTED};
-use grove_engine::words::check_line;
+use grove_engine::words::{PROTECTED, check_line};
 use grove_engine::{CheckedLedger, Ledger, RunJournal, public_json, public_pem};
 use grove_spec::text::one_line;
 use serde_json::json;
@@ -110,7 +110,7 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
                 out.line(&format!("      | {line}"));
             }
             if failed.is_some_and(|result| !result.as_before.is_empty()) {
-                out.line("      no child changes what its work is checked with; `protect` in a request says which files that are");
+                out.line(&format!("      {PROTECTED}"));
             }
         }
         for (what, line) in node.remarks() {
@@ -119,26 +119,7 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
     }
 }
 
-<<<<<<< HEAD
-fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
-    match result {
-        Some(result) => format!(
-            "{} `{}` {} after {}, sandbox: {}{}",
-            check.id,
-            check.line(),
-            result.end,
-            duration::in_words(result.milliseconds),
-            result.sandbox,
-            files_of(result),
-        ),
-        None => format!("{} `{}` was not run", check.id, check.line()),
-    }
-}
-
 /// The first lines of what a command printed.
-=======
-/// The first lines of what a command printed, the begin with the files that it saw as they were before the child.
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d
 fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     let text = runs.text(&result.output).unwrap_or_default();
     let lines = text.lines().take(MOST_PRINTED).map(|line| {
@@ -147,17 +128,3 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     });
     lines.collect()
 }
-<<<<<<< HEAD
-
-/// Returns the files that a command saw as they were before the child, and those of the work that it changed, though it was to judge
-/// them.
-pub(super) fn files_of(result: &CheckResult) -> String {
-    let named = |what: &str, files: &[String]| match files {
-        [] => String::new(),
-        files => format!(", {what}: {}", one_line(&first_names(files))),
-    };
-    let before = named("as before the child", &result.as_before);
-    before + &named("changed the work", &result.changed)
-}
-=======
->>>>>>> 52e33b5470be47d00d84469e9202043903e4680d

@@ -7,7 +7,7 @@ use grove_engine::below::grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules,
     Holder, Node, NodeId, Plan, Times, Turn, Usage, Work,
 };
-use grove_engine::below::grove_store::{Draft, Store, Submission};
+use grove_engine::below::grove_store::{NewEvent, Store, Submission};
 use grove_spec::Digest;
 use grove_testkit::browser::{Browser, BrowserLook};
 use grove_testkit::model_server::Reply;
@@ -32,7 +32,7 @@ impl WrittenRun<'_> {
         for fact in facts {
             self.at += 7;
             let done = done.clone();
-            let draft = Draft {
+            let draft = NewEvent {
                 fact,
                 artifacts: Vec::new(),
                 at: Times {
@@ -61,7 +61,7 @@ fn of(node: &NodeId) -> Attempt {
 
 /// The process of the test holds the children, so that no supervisor takes them.
 fn holder() -> Holder {
-    grove_engine::below::grove_exec::Owner::this_process().0
+    grove_engine::below::grove_exec::ProcessIdentity::this_process().0
 }
 
 fn lease(node: &NodeId) -> Fact {
@@ -142,7 +142,8 @@ fn submit<'a>(
     let submission = Submission {
         id: id.to_owned(),
         plan,
-        request: json!({ "title": format!("Run {id}"), "task": "Look", "folder": session.path("project") }).to_string(),
+        surroundings: String::new(),
+        envelope: json!({ "title": format!("Run {id}"), "task": "Look", "folder": session.path("project"), "surroundings": "" }).to_string(),
         title: format!("Run {id}"),
         folder: session.path("project").display().to_string(),
         owner: Digest::of(b"owner"),

@@ -46,7 +46,9 @@ fn everything() -> (ModelServer, Session) {
         ],
     });
     session.file("home/request.json", request.to_string());
-    session.grove(["run", "--request", "../home/request.json"]).ok();
+    session
+        .grove(["run", "--request", "../home/request.json"])
+        .ok();
     (server, session)
 }
 
