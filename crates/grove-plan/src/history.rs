@@ -133,8 +133,9 @@ fn node_of(fact: &Fact) -> Option<(Attempt, bool)> {
         | Fact::Found { of, .. }
         | Fact::Returned { of, .. }
         | Fact::Used { of, .. } => (of.clone(), false),
-        Fact::Leased { effect, .. } => (effect.of.clone(), effect.kind == EffectKind::Start),
-        Fact::Gone { effect, .. } => (effect.of.clone(), effect.kind == EffectKind::Start),
+        Fact::Leased { effect, .. } | Fact::Gone { effect, .. } => {
+            (effect.of.clone(), effect.kind == EffectKind::Start)
+        }
         Fact::Answered {
             effect, outcome, ..
         } => {

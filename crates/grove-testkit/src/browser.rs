@@ -174,7 +174,7 @@ impl BrowserPage {
     /// Opens an address, and returns the status of the answer.
     #[track_caller]
     pub fn open(&self, url: &str) -> u64 {
-        self.ask(&json!({ "do": "open", "url": url }))
+        self.ask(json!({ "do": "open", "url": url }))
             .as_u64()
             .unwrap_or(0)
     }
@@ -189,81 +189,81 @@ impl BrowserPage {
     /// Loads the page again.
     #[track_caller]
     pub fn reload(&self) {
-        self.ask(&json!({ "do": "reload" }));
+        self.ask(json!({ "do": "reload" }));
     }
 
     /// The address of the page.
     #[track_caller]
     pub fn address(&self) -> String {
-        let address = self.ask(&json!({ "do": "address" }));
+        let address = self.ask(json!({ "do": "address" }));
         address.as_str().unwrap_or_default().to_owned()
     }
 
     /// Clicks the first element of a selector, once it is there.
     #[track_caller]
     pub fn click(&self, selector: &str) {
-        self.ask(&json!({ "do": "click", "selector": selector }));
+        self.ask(json!({ "do": "click", "selector": selector }));
     }
 
     /// Writes into the first field of a selector.
     #[track_caller]
     pub fn fill(&self, selector: &str, text: &str) {
-        self.ask(&json!({ "do": "fill", "selector": selector, "text": text }));
+        self.ask(json!({ "do": "fill", "selector": selector, "text": text }));
     }
 
     /// Chooses an option of a list.
     #[track_caller]
     pub fn select(&self, selector: &str, option: &str) {
-        self.ask(&json!({ "do": "select", "selector": selector, "text": option }));
+        self.ask(json!({ "do": "select", "selector": selector, "text": option }));
     }
 
     /// Presses a key.
     #[track_caller]
     pub fn press(&self, key: &str) {
-        self.ask(&json!({ "do": "press", "key": key }));
+        self.ask(json!({ "do": "press", "key": key }));
     }
 
     /// Types a text where the keyboard is.
     #[track_caller]
     pub fn type_text(&self, text: &str) {
-        self.ask(&json!({ "do": "type", "text": text }));
+        self.ask(json!({ "do": "type", "text": text }));
     }
 
     /// Waits until an element of a selector has a text; any text if none is given.
     #[track_caller]
     pub fn wait(&self, selector: &str, text: &str) {
-        self.ask(&json!({ "do": "wait", "selector": selector, "text": text }));
+        self.ask(json!({ "do": "wait", "selector": selector, "text": text }));
     }
 
     /// Waits until there is no element of a selector.
     #[track_caller]
     pub fn gone(&self, selector: &str) {
-        self.ask(&json!({ "do": "gone", "selector": selector }));
+        self.ask(json!({ "do": "gone", "selector": selector }));
     }
 
     /// The text of the first element of a selector, as a person sees it.
     #[track_caller]
     pub fn text(&self, selector: &str) -> String {
-        let text = self.ask(&json!({ "do": "text", "selector": selector }));
+        let text = self.ask(json!({ "do": "text", "selector": selector }));
         text.as_str().unwrap_or_default().to_owned()
     }
 
     /// What an expression of the page's own language comes to.
     #[track_caller]
     pub fn evaluate(&self, script: &str) -> Value {
-        self.ask(&json!({ "do": "evaluate", "script": script }))
+        self.ask(json!({ "do": "evaluate", "script": script }))
     }
 
     /// Writes a picture of the whole page.
     #[track_caller]
     pub fn picture(&self, path: &Path) {
-        self.ask(&json!({ "do": "picture", "path": path }));
+        self.ask(json!({ "do": "picture", "path": path }));
     }
 
     /// What the page wrote to its console: also every violation of its policy.
     #[track_caller]
     pub fn said(&self) -> Vec<String> {
-        let said = self.ask(&json!({ "do": "said" }));
+        let said = self.ask(json!({ "do": "said" }));
         let lines = said.as_array().into_iter().flatten();
         lines
             .filter_map(|line| line.as_str().map(str::to_owned))
@@ -273,7 +273,7 @@ impl BrowserPage {
     /// The findings of axe-core about the page that are serious.
     #[track_caller]
     pub fn serious_findings(&self) -> Vec<Value> {
-        let found = self.ask(&json!({ "do": "axe" }));
+        let found = self.ask(json!({ "do": "axe" }));
         let found = found.as_array().into_iter().flatten();
         let is_serious =
             |one: &&Value| matches!(one["impact"].as_str(), Some("serious" | "critical"));

@@ -102,7 +102,6 @@ impl Phase {
             return Some(Self::Recovering);
         }
         match start {
-            Some(false) => Some(Self::Waiting),
             Some(true) | None if last.is_some_and(|last| last.started.is_some()) => {
                 Some(Self::Working)
             }

@@ -191,35 +191,34 @@ mod tests {
         let own = ("host", "127.0.0.1:4000");
         let host = |name: &str| Err(Misled::Host(name.to_owned()));
         let origin = |name: &str| Err(Misled::Origin(name.to_owned()));
-        let cases: [(&[(&str, &str)], bool, Result<(), Misled>); 14] = [
-            (&[own], true, Ok(())),
-            (&[("host", "localhost:4000")], true, Ok(())),
-            (&[("host", "LOCALHOST:4000")], true, Ok(())),
-            (&[("host", "box.ts.net")], true, Ok(())),
-            (&[], true, host("")),
-            (&[("host", "localhost:4001")], true, host("localhost:4001")),
-            (&[("host", "localhost")], true, host("localhost")),
-            (&[("host", "evil.example")], true, host("evil.example")),
-            (&[own, ("origin", "http://127.0.0.1:4000")], false, Ok(())),
-            (&[own, ("origin", "null")], true, origin("null")),
-            (
-                &[own, ("origin", "http://127.0.0.1:4001")],
-                true,
-                origin("http://127.0.0.1:4001"),
-            ),
-            (
-                &[own, ("sec-fetch-site", "same-site")],
-                false,
-                Err(Misled::Embedded),
-            ),
-            (&[own, ("sec-fetch-site", "cross-site")], true, Ok(())),
-            (&[own, ("sec-fetch-site", "same-origin")], false, Ok(())),
-        ];
-        for (headers, is_navigation, expected) in cases {
-            let parts = parts(Method::GET, "/", headers);
-            let checked = hosts.check(&parts.headers, is_navigation);
-            assert_eq!(checked, expected, "{headers:?}");
-        }
+        let check =
+            |headers: &[(&str, &str)], is_navigation: bool, expected: Result<(), Misled>| {
+                let parts = parts(Method::GET, "/", headers);
+                let checked = hosts.check(&parts.headers, is_navigation);
+                assert_eq!(checked, expected, "{headers:?}");
+            };
+        check(&[own], true, Ok(()));
+        check(&[("host", "localhost:4000")], true, Ok(()));
+        check(&[("host", "LOCALHOST:4000")], true, Ok(()));
+        check(&[("host", "box.ts.net")], true, Ok(()));
+        check(&[], true, host(""));
+        check(&[("host", "localhost:4001")], true, host("localhost:4001"));
+        check(&[("host", "localhost")], true, host("localhost"));
+        check(&[("host", "evil.example")], true, host("evil.example"));
+        check(&[own, ("origin", "http://127.0.0.1:4000")], false, Ok(()));
+        check(&[own, ("origin", "null")], true, origin("null"));
+        check(
+            &[own, ("origin", "http://127.0.0.1:4001")],
+            true,
+            origin("http://127.0.0.1:4001"),
+        );
+        check(
+            &[own, ("sec-fetch-site", "same-site")],
+            false,
+            Err(Misled::Embedded),
+        );
+        check(&[own, ("sec-fetch-site", "cross-site")], true, Ok(()));
+        check(&[own, ("sec-fetch-site", "same-origin")], false, Ok(()));
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub(super) fn files(patch: &str) -> Vec<FileChange<'_>> {
         }
         if is_about {
             if let Some(name) = line.strip_prefix("+++ b/") {
-                file.name = name.to_owned();
+                name.clone_into(&mut file.name);
             }
             let is_told = [
                 "new file",

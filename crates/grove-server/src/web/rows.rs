@@ -3,6 +3,7 @@
 //! A step of many children shows those that a person has to see first, and leads to the others.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use grove_engine::view::history::{ChildHistory, Phase, PhaseSpan};
@@ -289,7 +290,7 @@ pub(super) fn with(child: &LiveChild<'_>) -> String {
         words.push_str(&one_line(&child.child.engine));
     }
     if let Some(tries @ 2..) = child.node.map(|node| node.attempts.len()) {
-        words.push_str(&format!(", try {tries}"));
+        let _ = write!(words, ", try {tries}");
     }
     words
 }

@@ -1,6 +1,6 @@
 //! The page of a run: what waits for the person, what every child does, what it costs, what it came to.
 
-use grove_engine::view::{Execution, LiveStep, NodeId};
+use grove_engine::view::{Execution, LiveChild, LiveStep, NodeId};
 use grove_engine::words::event_line;
 use grove_spec::text::one_line;
 
@@ -116,7 +116,7 @@ pub(super) fn actions(scene: &Scene<'_>, html: &mut HtmlPage) {
     }
     html.markup("<div class=\"actions\" id=\"actions\">");
     if scene.run.state.ended.is_none() {
-        let is_at_work = scene.live.children().any(|child| child.is_at_work());
+        let is_at_work = scene.live.children().any(LiveChild::is_at_work);
         if is_at_work {
             scene.viewer.button(&form("pause"), "Pause all", html);
         }
@@ -161,53 +161,50 @@ pub(super) fn question(scene: &Scene<'_>, node: &NodeId, html: &mut HtmlPage) {
     let address = scene.viewer.child(&scene.run.id, node);
     let name = format!("{node} {}", one_line(child.name));
     html.tag("section", &[("id", &id), ("class", "ask")]);
-    match child.state {
-        Execution::Asking(question) => {
-            html.markup("<h2><span aria-hidden=\"true\">?</span> ");
-            html.leaf("a", &[("href", &address)], &name)
-                .markup(" asks</h2>\n");
-            html.markup("<div class=\"words\">");
-            markdown::write(&question.text, html);
-            html.markup("</div>\n");
-            let form = ActionForm {
-                action: "answer",
-                about: &about,
-                right: PageRight::Answer,
-            };
-            scene.viewer.form(&form, html, |html| {
-                let label = format!("{id}-answer");
-                html.leaf("label", &[("for", &label)], "Your answer");
-                let field = [
-                    ("id", label.as_str()),
-                    ("name", "text"),
-                    ("rows", "3"),
-                    ("required", ""),
-                ];
-                html.leaf("textarea", &field, "");
-                html.markup("<button class=\"first\">Answer</button>");
-            });
-        }
-        _ => {
-            html.markup("<h2><span aria-hidden=\"true\">‖</span> ");
-            html.leaf("a", &[("href", &address)], &name);
-            html.text(" is paused").markup("</h2>\n");
-            let form = ActionForm {
-                action: "resume",
-                about: &about,
-                right: PageRight::All,
-            };
-            scene.viewer.form(&form, html, |html| {
-                let label = format!("{id}-words");
-                html.leaf(
-                    "label",
-                    &[("for", &label)],
-                    "What it hears when it goes on, if anything",
-                );
-                let field = [("id", label.as_str()), ("name", "text"), ("rows", "2")];
-                html.leaf("textarea", &field, "");
-                html.markup("<button class=\"first\">Continue</button>");
-            });
-        }
+    if let Execution::Asking(question) = child.state {
+        html.markup("<h2><span aria-hidden=\"true\">?</span> ");
+        html.leaf("a", &[("href", &address)], &name)
+            .markup(" asks</h2>\n");
+        html.markup("<div class=\"words\">");
+        markdown::write(&question.text, html);
+        html.markup("</div>\n");
+        let form = ActionForm {
+            action: "answer",
+            about: &about,
+            right: PageRight::Answer,
+        };
+        scene.viewer.form(&form, html, |html| {
+            let label = format!("{id}-answer");
+            html.leaf("label", &[("for", &label)], "Your answer");
+            let field = [
+                ("id", label.as_str()),
+                ("name", "text"),
+                ("rows", "3"),
+                ("required", ""),
+            ];
+            html.leaf("textarea", &field, "");
+            html.markup("<button class=\"first\">Answer</button>");
+        });
+    } else {
+        html.markup("<h2><span aria-hidden=\"true\">‖</span> ");
+        html.leaf("a", &[("href", &address)], &name);
+        html.text(" is paused").markup("</h2>\n");
+        let form = ActionForm {
+            action: "resume",
+            about: &about,
+            right: PageRight::All,
+        };
+        scene.viewer.form(&form, html, |html| {
+            let label = format!("{id}-words");
+            html.leaf(
+                "label",
+                &[("for", &label)],
+                "What it hears when it goes on, if anything",
+            );
+            let field = [("id", label.as_str()), ("name", "text"), ("rows", "2")];
+            html.leaf("textarea", &field, "");
+            html.markup("<button class=\"first\">Continue</button>");
+        });
     }
     html.markup("</section>\n");
 }
@@ -229,7 +226,7 @@ fn chip(scene: &Scene<'_>, step: &LiveStep<'_>, html: &mut HtmlPage) {
     let urgent = step
         .children
         .iter()
-        .map(|child| child.shown())
+        .map(LiveChild::shown)
         .min_by_key(|word| match *word {
             "asking" => 0,
             "paused" => 1,

@@ -285,18 +285,14 @@ fn events_answer(scene: &Scene<'_>, asked: &Asked) -> Looked {
 /// Leads to the place of an event: in the transcript of its child, or among all events.
 fn event_answer(scene: &Scene<'_>, seq: &str) -> Looked {
     let seq: u64 = seq.parse().map_err(|_| Missing::Page)?;
-    let place = place_of(scene.run, seq);
-    let to = match place {
-        Some((node, at)) => {
-            let from = at - at % child_page::WINDOW;
-            let page = scene.viewer.child(&scene.run.id, &node);
-            format!("{page}?from={from}#e{seq}")
-        }
-        None => {
-            let after = seq.saturating_sub(seq % EVENT_PAGE).saturating_sub(1);
-            let events = scene.viewer.address(&["runs", &scene.run.id, "events"]);
-            format!("{}?after={after}#e{seq}", events.unwrap_or_default())
-        }
+    let to = if let Some((node, at)) = place_of(scene.run, seq) {
+        let from = at - at % child_page::WINDOW;
+        let page = scene.viewer.child(&scene.run.id, &node);
+        format!("{page}?from={from}#e{seq}")
+    } else {
+        let after = seq.saturating_sub(seq % EVENT_PAGE).saturating_sub(1);
+        let events = scene.viewer.address(&["runs", &scene.run.id, "events"]);
+        format!("{}?after={after}#e{seq}", events.unwrap_or_default())
     };
     Ok(answer::go_to(&to))
 }

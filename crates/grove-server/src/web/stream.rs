@@ -123,10 +123,7 @@ async fn send(site: Arc<Site>, order: StreamOrder, sender: Sender<Bytes>) {
             () = sender.closed() => return,
             () = news.wait(LOOK) => {}
         }
-        let passed = begun.elapsed();
-        if passed < LEAST {
-            tokio::time::sleep(LEAST - passed).await;
-        }
+        tokio::time::sleep(LEAST.saturating_sub(begun.elapsed())).await;
     }
 }
 
@@ -211,8 +208,11 @@ fn message(
     Ok(Some(as_message(is_later.then_some(seq), &html.finish())))
 }
 
+/// A function that writes a part of a run's page.
+type WritePart = fn(&Scene<'_>, &mut HtmlPage);
+
 fn run_parts(scene: &Scene<'_>, state: &mut StreamState, html: &mut HtmlPage) -> Written<()> {
-    let parts: [(&'static str, fn(&Scene<'_>, &mut HtmlPage)); 5] = [
+    let parts: [(&'static str, WritePart); 5] = [
         ("top", run_page::top),
         ("actions", run_page::actions),
         ("asks", run_page::asks),
@@ -276,10 +276,8 @@ pub(super) type PageParts = Vec<(&'static str, HtmlPage)>;
 
 /// A message of a stream: each line after its name.
 fn as_message(id: Option<u64>, markup: &str) -> String {
-    let mut message = String::with_capacity(markup.len() + 64);
-    if let Some(id) = id {
-        message.push_str(&format!("id: {id}\n"));
-    }
+    let mut message = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+    message.reserve(markup.len() + 64);
     for line in markup.split('\n') {
         message.push_str("data: ");
         message.push_str(line);

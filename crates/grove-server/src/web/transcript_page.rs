@@ -179,7 +179,12 @@ pub(super) fn items(scene: &Scene<'_>, node: &NodeId, part: &Transcript, html: &
         let after = item.at.saturating_sub(scene.began());
         html.text(&format!(" +{}", wording::duration(after)));
         html.markup("</div><div class=\"deed\">");
-        Item { scene, node, item }.write(html);
+        Item {
+            scene,
+            node,
+            known: item,
+        }
+        .write(html);
         html.markup("</div></li>\n");
     }
 }
@@ -195,16 +200,20 @@ const fn kind(deed: &Deed) -> &'static str {
     }
 }
 
+fn note(words: &str, html: &mut HtmlPage) {
+    html.element("<p class=\"quiet\">", &one_line(words), "</p>");
+}
+
 /// An item while it is written.
 struct Item<'a> {
     scene: &'a Scene<'a>,
     node: &'a NodeId,
-    item: &'a TranscriptItem,
+    known: &'a TranscriptItem,
 }
 
 impl Item<'_> {
     fn write(&self, html: &mut HtmlPage) {
-        match &self.item.deed {
+        match &self.known.deed {
             Deed::Said {
                 thinking,
                 text,
@@ -232,7 +241,7 @@ impl Item<'_> {
             Deed::Heard { text } => self.quoted("heard", text, html),
             Deed::Wished { by, wish, words } => match words {
                 Some(words) => self.quoted(&format!("{by}: {wish}"), words, html),
-                None => self.note(&format!("{by} asked it to {wish}"), html),
+                None => note(&format!("{by} asked it to {wish}"), html),
             },
             Deed::Asked { text } => {
                 html.markup("<p><b class=\"doubt\">? asked</b></p><div class=\"words\">");
@@ -271,7 +280,7 @@ impl Item<'_> {
                     );
                 }
                 if checks.is_empty() {
-                    self.note("its work was looked at", html);
+                    note("its work was looked at", html);
                 }
             }
             Deed::Began {
@@ -282,21 +291,17 @@ impl Item<'_> {
                 let how = match continues {
                     Some(n) => format!(
                         "try {} goes on in the session of try {n}, with {model}",
-                        self.item.attempt
+                        self.known.attempt
                     ),
-                    None => format!("try {} begins, with {model}", self.item.attempt),
+                    None => format!("try {} begins, with {model}", self.known.attempt),
                 };
                 match words {
                     Some(words) => self.quoted(&how, words, html),
-                    None => self.note(&how, html),
+                    None => note(&how, html),
                 }
             }
-            deed => self.note(&in_short(deed), html),
+            deed => note(&in_short(deed), html),
         }
-    }
-
-    fn note(&self, words: &str, html: &mut HtmlPage) {
-        html.element("<p class=\"quiet\">", &one_line(words), "</p>");
     }
 
     fn quoted(&self, name: &str, words: &CutText, html: &mut HtmlPage) {
@@ -332,7 +337,7 @@ impl Item<'_> {
             is_error,
             goes_on,
             milliseconds,
-        } = &self.item.deed
+        } = &self.known.deed
         else {
             return;
         };
@@ -373,7 +378,7 @@ impl Item<'_> {
             grouped(text.bytes)
         );
         html.element("<p class=\"doubt\">cut: ", &of, "");
-        let seq = self.item.seq.to_string();
+        let seq = self.known.seq.to_string();
         let run = &self.scene.run.id;
         let parts = [
             "runs",

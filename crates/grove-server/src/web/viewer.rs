@@ -40,7 +40,7 @@ pub(super) struct ActionForm<'a> {
     pub(super) right: PageRight,
 }
 
-impl<'a> Viewer<'a> {
+impl Viewer<'_> {
     /// The address of a page, given by the parts of its path; none in a file.
     pub(super) fn address(&self, parts: &[&str]) -> Option<String> {
         let Self::Browser(browser) = self else {

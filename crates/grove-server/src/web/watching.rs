@@ -59,12 +59,10 @@ impl WatchedRuns {
             last_browser: Mutex::new(Instant::now()),
             to_fold: Mutex::default(),
         });
-        let work: [(&str, fn(&Weak<Self>)); 2] = [("news", ask_for_news), ("fold", fold_ahead)];
-        for (name, work) in work {
-            let watched = Arc::downgrade(&runs);
-            let thread = std::thread::Builder::new().name(name.to_owned());
-            thread.spawn(move || work(&watched))?;
-        }
+        let watched = Arc::downgrade(&runs);
+        named_thread("news").spawn(move || ask_for_news(&watched))?;
+        let watched = Arc::downgrade(&runs);
+        named_thread("fold").spawn(move || fold_ahead(&watched))?;
         Ok(runs)
     }
 
@@ -220,6 +218,10 @@ fn fold_ahead(runs: &Weak<WatchedRuns>) {
         drop(runs);
         std::thread::sleep(IDLE_POLL);
     }
+}
+
+fn named_thread(name: &str) -> std::thread::Builder {
+    std::thread::Builder::new().name(name.to_owned())
 }
 
 fn ask_for_news(runs: &Weak<WatchedRuns>) {

@@ -133,7 +133,7 @@ pub(crate) fn run(
             catalog::run(environment, &arguments, discovered, out)
         }
         Some(CliCommand::Mcp(arguments)) => mcp::run(environment, &arguments, out),
-        Some(CliCommand::Web(arguments)) => web::run(environment, &arguments, out),
+        Some(CliCommand::Web(arguments)) => web::run(&environment, &arguments, out),
         Some(CliCommand::Validate {
             paths,
             fix,

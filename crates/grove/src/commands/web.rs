@@ -27,7 +27,7 @@ const OPENERS: [&str; 2] = ["xdg-open", "open"];
 
 /// Carries out the command `grove web`.
 pub(super) fn run(
-    environment: Environment,
+    environment: &Environment,
     arguments: &WebArgs,
     out: &mut CommandOutput,
 ) -> Outcome {
@@ -38,18 +38,18 @@ pub(super) fn run(
                 (false, true) => PageRight::Answer,
                 (false, false) => PageRight::All,
             };
-            out.line(&link(&environment, right, "")?);
+            out.line(&link(environment, right, "")?);
             Ok(0)
         }
         None => serve(environment, arguments),
     }
 }
 
-fn serve(environment: Environment, arguments: &WebArgs) -> Outcome {
+fn serve(environment: &Environment, arguments: &WebArgs) -> Outcome {
     let access = WebAccess::open(&environment.state).map_err(no_access)?;
     if access.is_served() {
-        let link = link(&environment, PageRight::All, "")?;
-        return shown(&environment, &link, arguments.no_open);
+        let link = link(environment, PageRight::All, "")?;
+        return shown(environment, &link, arguments.no_open);
     }
     let engine = Arc::new(Engine::new(environment.clone()).at(PLACE));
     let options = WebOptions {
@@ -62,7 +62,7 @@ fn serve(environment: Environment, arguments: &WebArgs) -> Outcome {
         let link = link.map(|path| format!("http://{address}{path}/"));
         if let Ok(link) = link {
             // A person who does not read this gets a link by `grove web link`.
-            let _ = shown(&environment, &link, arguments.no_open);
+            let _ = shown(environment, &link, arguments.no_open);
         }
     });
     served.map_err(|error| match error {

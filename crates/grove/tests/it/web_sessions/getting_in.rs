@@ -1,5 +1,6 @@
 //! Who gets in, as a table: links, cookies, hosts, origins and rights, over plain connections.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -34,12 +35,12 @@ fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &str
     let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
     let own = format!("127.0.0.1:{port}");
     if !headers.iter().any(|(name, _)| *name == "host") {
-        request.push_str(&format!("host: {own}\r\n"));
+        let _ = write!(request, "host: {own}\r\n");
     }
     for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(request, "{name}: {value}\r\n");
     }
-    request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    let _ = write!(request, "content-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -13,7 +13,7 @@ use crate::run_sessions::worktrees::git;
 /// A run with everything that a page may show: a question, a change, a failed check, thoughts, a failed call.
 fn everything() -> (ModelServer, Session) {
     let server = model(|first, last, turns| {
-        let reply = if first.contains("@@ASK") && last.contains("@@ASK") {
+        if first.contains("@@ASK") && last.contains("@@ASK") {
             Reply::call(
                 "contact_supervisor",
                 json!({ "kind": "question", "message": "Which one?" }),
@@ -29,8 +29,7 @@ fn everything() -> (ModelServer, Session) {
                     "# Done\n\nSee [the site](https://example.org) and `a.txt`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
                 )),
             }
-        };
-        ScriptedReply::from(reply)
+        }
     });
     let session = scene(&server);
     git(&session, "init -q -b main");
@@ -77,7 +76,7 @@ fn begun(session: &Session) -> String {
         let Some(id) = listed["runs"][0]["id"].as_str() else {
             return false;
         };
-        run = id.to_owned();
+        id.clone_into(&mut run);
         let shown = session.json(["runs", "show", &run]);
         shown["nodes"][0]["state"] == "complete" && shown["nodes"][1]["state"] == "asking"
     });
