@@ -1,15 +1,15 @@
 //! Comments on lines of a child's changes. A comment is a message to the child: it hears it while it works, or goes on with it.
 
-use crate::controlling::ChildWish;
 use grove_plan::{Execution, Fact, NodeId, Wish};
 
-use crate::controlling::WishedChild;
+use crate::controlling::{ChildWish, WishedChild};
 use crate::error::EngineError;
 use crate::journal::{RunJournal, parts_of};
 use crate::watched_run::WatchedRun;
 
 const ABOUT: &str = "About your change to `";
 const LINE: &str = "`, line ";
+const REMOVED: &str = "`, a line that you removed";
 const QUOTE: &str = "> ";
 
 /// A comment on a line of a change.
@@ -30,7 +30,7 @@ impl LineComment {
     pub fn message(&self) -> String {
         let line = match self.line {
             Some(line) => format!("{LINE}{line}"),
-            None => "`, a line that you removed".to_owned(),
+            None => REMOVED.to_owned(),
         };
         let (file, quoted, words) = (&self.file, &self.quoted, self.words.trim());
         format!("{ABOUT}{file}{line}:\n\n{QUOTE}{quoted}\n\n{words}")
@@ -41,9 +41,11 @@ impl LineComment {
         let (about, rest) = message.split_once(":\n\n")?;
         let (quoted, words) = rest.strip_prefix(QUOTE)?.split_once("\n\n")?;
         let about = about.strip_prefix(ABOUT)?;
-        let (file, line) = match about.rsplit_once(LINE) {
-            Some((file, line)) => (file, Some(line.parse().ok()?)),
-            None => (about.strip_suffix("`, a line that you removed")?, None),
+        let (file, line) = if let Some(file) = about.strip_suffix(REMOVED) {
+            (file, None)
+        } else {
+            let (file, line) = about.rsplit_once(LINE)?;
+            (file, Some(line.parse().ok()?))
         };
         Some(Self {
             file: file.to_owned(),
