@@ -16,6 +16,7 @@ mod exporting;
 mod frame;
 mod html;
 mod ledger;
+mod library_page;
 mod list_page;
 mod markdown;
 mod plots;

@@ -10,6 +10,7 @@ use super::access::PageRight;
 use super::answer::{self, Answer};
 use super::asked::Fields;
 use super::html::HtmlPage;
+use super::library_page;
 use super::site::Site;
 use super::start_page;
 use super::viewer::Viewer;
@@ -80,6 +81,11 @@ const ACTIONS: &[Action] = &[
         name: "again",
         right: PageRight::All,
         act: start_page::again,
+    },
+    Action {
+        name: "trust",
+        right: PageRight::All,
+        act: library_page::accept,
     },
 ];
 

@@ -13,6 +13,7 @@ use super::asked::{Asked, COOKIE_NAME};
 use super::child_page;
 use super::frame::{Frame, ICON, SCRIPT, STYLE, Section};
 use super::html::{HtmlPage, address_part};
+use super::library_page;
 use super::list_page;
 use super::plots::PlotChoice;
 use super::rows;
@@ -177,6 +178,7 @@ impl Site {
             ["page.js"] => Ok(answer::file("text/javascript; charset=utf-8", SCRIPT)),
             ["icon.svg"] => Ok(answer::file("image/svg+xml", ICON)),
             ["start"] if viewer.may(PageRight::All) => start_page::page(self, asked, viewer),
+            ["library"] => library_page::page(self, asked, viewer),
             ["start"] => Err(Missing::Right(PageRight::All)),
             ["runs", run, rest @ ..] => {
                 let id = self.runs.journal()?.find(run)?;
