@@ -113,21 +113,26 @@ pub fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     let Some(result) = result else {
         return format!("{} `{}` was not run", check.id, check.line());
     };
-    // The files that it saw as they were before the child, and those of the work that it changed, though it was to judge them.
-    let named = |what: &str, files: &[String]| match files {
-        [] => String::new(),
-        files => format!(", {what}: {}", one_line(&first_names(files))),
-    };
     format!(
-        "{} `{}` {} after {}, sandbox: {}{}{}",
+        "{} `{}` {} after {}",
         check.id,
         check.line(),
         result.end,
         in_words(result.milliseconds),
-        result.sandbox,
-        named("as before the child", &result.as_before),
-        named("changed the work", &result.changed),
     )
+}
+
+/// The way in which a command of a contract ran, a line each: its sandbox, the files that it saw as they were
+/// before the child, and those of the work that it changed, though it was to judge them.
+pub fn check_facts(result: &CheckResult) -> Vec<String> {
+    let mut lines = vec![format!("sandbox: {}", result.sandbox)];
+    let files = [
+        ("as before the child", &result.as_before),
+        ("changed the work", &result.changed),
+    ];
+    let named = files.into_iter().filter(|(_, files)| !files.is_empty());
+    lines.extend(named.map(|(what, files)| format!("{what}: {}", one_line(&first_names(files)))));
+    lines
 }
 
 /// The one number of tokens that people are shown: those that limits count.

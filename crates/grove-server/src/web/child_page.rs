@@ -158,7 +158,8 @@ fn top(scene: &Scene<'_>, child: &LiveChild<'_>, html: &mut HtmlPage) {
     html.markup("</li><li>")
         .text(&rows::with(child))
         .markup("</li><li>");
-    html.text(&rows::spent(child)).markup("</li>");
+    html.text(&rows::spent(child)).markup("</li><li>");
+    html.text(&rows::calls(scene, child)).markup("</li>");
     if child.name != child.child.agent {
         html.element("<li>agent ", &one_line(&child.child.agent), "</li>");
     }
@@ -466,7 +467,9 @@ pub(super) fn frozen(
     html.markup(" <span class=\"quiet\">")
         .text(&rows::with(child))
         .markup(" ");
-    html.text(&rows::spent(child)).markup("</span></summary>\n");
+    html.text(&rows::spent(child)).markup(" ");
+    html.text(&rows::calls(scene, child))
+        .markup("</span></summary>\n");
     if let Some(reason) = child.state.reason() {
         html.element("<p>", &reason, "</p>\n");
     }

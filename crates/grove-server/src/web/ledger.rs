@@ -1,7 +1,7 @@
 //! What was required of work, what Grove saw of it, and the verdict: apart from what anybody said.
 
-use grove_engine::view::{Check, Contract, LiveChild, NodeView};
-use grove_engine::words::{PROTECTED, check_line};
+use grove_engine::view::{Check, CheckResult, Contract, LiveChild, NodeView};
+use grove_engine::words::{PROTECTED, check_facts, check_line};
 use grove_spec::text::{counted, one_line};
 
 use super::html::HtmlPage;
@@ -84,6 +84,7 @@ fn seen(contract: Option<&Contract>, view: &NodeView, html: &mut HtmlPage) {
     for check in contract.iter().flat_map(|contract| &contract.verify) {
         let result = view.checks.iter().find(|result| result.id == check.id);
         html.element("<p>", &one_line(&check_line(check, result)), "</p>");
+        facts(result, html);
     }
     let facts = view.seen.as_ref().map(|seen| &seen.facts);
     if let Some(changed) = facts.and_then(|facts| facts.changed.as_ref()) {
@@ -139,6 +140,12 @@ pub(super) fn of_child(
     }
 }
 
+fn facts(result: Option<&CheckResult>, html: &mut HtmlPage) {
+    for line in result.map_or_else(Vec::new, check_facts) {
+        html.element("<p class=\"quiet\">", &line, "</p>");
+    }
+}
+
 /// A command of a contract with what it printed.
 fn command(scene: &Scene<'_>, check: &Check, view: &NodeView, html: &mut HtmlPage) {
     let result = view.checks.iter().find(|result| result.id == check.id);
@@ -149,6 +156,7 @@ fn command(scene: &Scene<'_>, check: &Check, view: &NodeView, html: &mut HtmlPag
     html.markup(" <code>")
         .text(&one_line(&check_line(check, result)));
     html.markup("</code></summary>\n");
+    facts(result, html);
     if !is_met && result.is_some_and(|result| !result.as_before.is_empty()) {
         html.element("<p class=\"quiet\">", PROTECTED, "</p>\n");
     }

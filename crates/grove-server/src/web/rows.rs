@@ -295,6 +295,12 @@ pub(super) fn with(child: &LiveChild<'_>) -> String {
     words
 }
 
+/// The calls of a child.
+pub(super) fn calls(scene: &Scene<'_>, child: &LiveChild<'_>) -> String {
+    let calls = scene.history(&child.id).map_or(0, ChildHistory::calls);
+    counted(calls, "call")
+}
+
 /// The tokens and the money of a child, beside its limit if it has one.
 pub(super) fn spent(child: &LiveChild<'_>) -> String {
     let limit = child.child.limits.max_tokens;

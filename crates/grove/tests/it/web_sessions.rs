@@ -2,6 +2,7 @@
 
 mod getting_in;
 mod large;
+mod library;
 mod one_run;
 mod reading;
 

@@ -1,7 +1,7 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it and the verdict, apart from prose.
 
 use grove_engine::view::{CheckResult, REJECTED};
-use grove_engine::words::{PROTECTED, check_line};
+use grove_engine::words::{PROTECTED, check_facts, check_line};
 use grove_engine::{CheckedLedger, Ledger, RunJournal, public_json, public_pem};
 use grove_spec::text::one_line;
 use serde_json::json;
@@ -105,6 +105,9 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
+            for line in result.map_or_else(Vec::new, check_facts) {
+                out.line(&format!("      {line}"));
+            }
             let failed = result.filter(|result| !check.is_met_by(&result.end));
             for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
                 out.line(&format!("      | {line}"));

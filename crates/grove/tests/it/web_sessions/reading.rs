@@ -63,6 +63,7 @@ fn pages(run: &str) -> Vec<String> {
         format!("/runs/{run}/events"),
         format!("/runs/{run}/again"),
         format!("/runs/{run}/steps/1"),
+        "/library".to_owned(),
         child.clone(),
         format!("{child}?q=missing"),
         format!("{child}/diff?at=0.2"),
