@@ -136,7 +136,7 @@ impl Export<'_> {
             ));
         }
         Ok(ExportedRun {
-            schema: "grove.export/1",
+            schema: "grove.export/2",
             title: watched.envelope.title.clone(),
             task,
             run,

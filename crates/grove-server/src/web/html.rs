@@ -86,6 +86,10 @@ impl HtmlPage {
     }
 
     /// Returns true if nothing was written.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

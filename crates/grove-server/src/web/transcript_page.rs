@@ -436,10 +436,14 @@ pub(super) fn frozen(
     html.markup("<ol class=\"items\">\n");
     while shown < all && room.left > 0 {
         let places = shown..(shown + 8).min(all);
+        let left = room.left;
         let part = scene
             .journal
             .transcript(scene.run, history, places.clone(), room)?;
+        let before = html.len();
         items(scene, node, &part, html);
+        // Of short texts the markup around them is the most.
+        room.left = room.left.min(left.saturating_sub(html.len() - before));
         shown = places.end;
     }
     html.markup("</ol>\n");

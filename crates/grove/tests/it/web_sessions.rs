@@ -4,6 +4,7 @@ mod getting_in;
 mod large;
 mod library;
 mod one_run;
+mod pictures;
 mod reading;
 
 use std::io::{BufRead as _, BufReader};

@@ -310,3 +310,39 @@ fn a_thousand_children_and_a_hundred_thousand_events_are_a_page_at_once() {
         "{share}"
     );
 }
+
+#[test]
+fn an_exported_page_of_a_hundred_children_is_the_same_each_time_small_and_whole_without_a_server() {
+    needs![Chromium, Node, Playwright, Axe];
+    let server = model(|_, _, _| Reply::text("Done."));
+    let session = scene(&server);
+    session.dir("state/grove");
+    let store = Store::open(&session.path("state/grove/runs.db")).unwrap();
+    let (mut run, nodes) = submit(&store, &session, "hundred", 100);
+    run.record(nodes.iter().flat_map(|node| {
+        (0..40).flat_map(move |n| {
+            let [called, returned] = call(node, n);
+            [turn(node, "I look at the next part."), called, returned]
+        })
+    }));
+    let export = |name: &str| {
+        let words = ["runs", "export", "hundred", "--output", name];
+        session.grove(words).ok();
+        session.read(format!("project/{name}"))
+    };
+    let (one, other) = (export("one.html"), export("other.html"));
+    assert!(one == other, "the same journal gives the same bytes");
+    println!("a hundred children: {} bytes", one.len());
+    assert!(one.len() < 1_000_000, "{} bytes", one.len());
+    let browser = Browser::start();
+    let page = browser.person(BrowserLook::default()).page();
+    page.open(&format!(
+        "file://{}",
+        session.path("project/one.html").display()
+    ));
+    let whole = page.evaluate("document.querySelectorAll('details.whole').length");
+    assert_eq!(whole, json!(100));
+    page.click("[id='child-1.99'] > summary");
+    page.wait("[id='child-1.99'] .item", "I look at the next part.");
+    assert_eq!(page.said(), Vec::<String>::new());
+}

@@ -34,7 +34,7 @@ fn the_library_shows_what_hosts_show_and_trusts_exactly_what_was_shown() {
     assert!(mending.contains("missing in Claude Code"), "{mending}");
     assert!(of("baking").contains("Claude Code"), "{}", of("baking"));
     assert!(
-        page.text("pre:near(#catalog)")
+        page.text("details:has-text('As a model reads it') pre")
             .contains("<name>mending</name>")
     );
 

@@ -11,9 +11,9 @@ use super::{ServedPage, another_link, bash, model, page_of, scene, until};
 use crate::run_sessions::worktrees::git;
 
 /// A run with everything that a page may show: a question, a change, a failed check, thoughts, a failed call.
-fn everything() -> (ModelServer, Session) {
+pub(super) fn everything() -> (ModelServer, Session) {
     let server = model(|first, last, turns| {
-        if first.contains("@@ASK") && last.contains("@@ASK") {
+        if turns == 0 && first.contains("@@ASK") && last.contains("@@ASK") {
             Reply::call(
                 "contact_supervisor",
                 json!({ "kind": "question", "message": "Which one?" }),
@@ -70,7 +70,7 @@ fn pages(run: &str) -> Vec<String> {
     ]
 }
 
-fn begun(session: &Session) -> String {
+pub(super) fn begun(session: &Session) -> String {
     let mut run = String::new();
     until("one child asks and the other is done", || {
         let listed = session.json("runs list");
