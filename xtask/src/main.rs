@@ -61,7 +61,7 @@ cargo xtask <command>
   programs --acp                OpenCode and Gemini CLI as children: the table of cases, cancel, resume; installs them
   programs --newest             the newest version of each agent program that the registry has, against the same
                                 table; says what differs, and is made to be scheduled
-  look [--output DIR]           the page of an exported run in headless Chromium, light and dark, 400 and 1,400 px wide
+  look [--output DIR]           the pages in headless Chromium, light and dark, 400 and 1,400 px wide
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   words [--list NAME]           counts that say whether names and comments can be read, each with its bound; the places
