@@ -83,6 +83,7 @@ pub(crate) fn request(style: Style, budget: Budget) -> Request<'static> {
         usage: &UNUSED,
         expanded: &[],
         exclude: &[],
+        task: None,
     }
 }
 

@@ -318,6 +318,7 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
             usage: &BTreeMap::new(),
             expanded: &[],
             exclude: &exclude,
+            task: None,
         },
     );
     made.prompt.add_catalog(&catalog.text);

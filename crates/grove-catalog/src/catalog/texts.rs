@@ -14,6 +14,7 @@ use super::cut::shorten;
 use super::forest::{Forest, NodeId, Wishes};
 use super::locations::{Prefixes, Rest};
 use super::style::{Style, is_plain_line, one_line, shown_name};
+use super::task_order::may_be_entries;
 use super::two_threads::both;
 
 /// The standard's limit for a description. A longer one is shortened to it in any catalog, so that no skill can take
@@ -64,6 +65,8 @@ pub(crate) struct Material<'a> {
     pub(crate) prefixes: Prefixes,
     pub(crate) style: Style,
     pub(crate) unit: Unit,
+    /// By skill of the snapshot: false beyond the limits on entries.
+    may_be_entry: Vec<bool>,
 }
 
 impl<'a> Material<'a> {
@@ -116,12 +119,19 @@ impl<'a> Material<'a> {
         Self {
             texts,
             of_groups: SkillText::default(),
+            may_be_entry: may_be_entries(snapshot, request),
             snapshot,
             forest,
             prefixes,
             style,
             unit,
         }
+    }
+
+    /// Returns false for a skill beyond the limits on entries, which stays behind its group.
+    pub(crate) fn may_be_entry(&self, id: NodeId) -> bool {
+        let skill = self.forest.skill(id);
+        skill.is_none_or(|skill| self.may_be_entry[skill])
     }
 
     /// Returns the text of a skill's entry; an empty one for a group.

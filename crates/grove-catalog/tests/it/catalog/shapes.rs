@@ -121,6 +121,7 @@ fn what_the_reader_has_is_not_told_again() {
     let usage = BTreeMap::new();
     let request = Request {
         exclude: &exclude,
+        task: None,
         ..request(Budget::chars(30_000, 150), &usage, &[])
     };
     let names: Vec<String> = catalog(&snapshot, &request)
