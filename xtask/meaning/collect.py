@@ -45,11 +45,12 @@ def members(path):
                 if name.endswith(".md"):
                     yield name, archive.read(name).decode("utf-8", "replace")
         return
+    files = {}
     with tarfile.open(path) as archive:
-        files = {item.name: item for item in archive.getmembers() if item.isfile()}
-        for name in sorted(files):
-            if name.endswith(".md"):
-                yield name, archive.extractfile(files[name]).read().decode("utf-8", "replace")
+        for item in archive:
+            if item.isfile() and item.name.endswith(".md"):
+                files[item.name] = archive.extractfile(item).read().decode("utf-8", "replace")
+    yield from sorted(files.items())
 
 
 def frontmatter(text):
@@ -90,15 +91,22 @@ def skills(source, path):
 
 def debian_index(work):
     """Yields the packages of Debian's main section with their descriptions, in the order of names."""
-    text = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, text=True).stdout
+    lists = work / "packages" / "lists"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    index = sorted(lists.glob("*_debian_dists_*_main_i18n_Translation-en*"), key=lambda path: -path.stat().st_size)
+    if not index:
+        options = [f"Dir::State::lists={lists}", "Acquire::Languages=en", "APT::Sandbox::User=root"]
+        options = [word for option in options for word in ("-o", option)]
+        subprocess.run(["apt-get", "update", *options], check=True, stdout=subprocess.DEVNULL)
+        index = sorted(lists.glob("*_debian_dists_*_main_i18n_Translation-en*"), key=lambda path: -path.stat().st_size)
+    text = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", index[0]], check=True, capture_output=True).stdout
     seen = {}
-    for block in text.split("\n\n"):
-        section = re.search(r"^Section: (.*)$", block, re.M)
+    for block in text.decode("utf-8", "replace").split("\n\n"):
         name = re.search(r"^Package: (.*)$", block, re.M)
-        found = re.search(r"^Description(?:-en)?: (.*)\n((?: .*\n?)*)", block + "\n", re.M)
-        if not (name and found) or (section and "/" in section.group(1)):
+        found = re.search(r"^Description-en: (.*)\n((?: .*\n?)*)", block + "\n", re.M)
+        if not (name and found):
             continue
-        if re.search(r"(-dbg|-dev|-doc|-data|-common|-l10n|-prof|-locale-.*|-dbgsym)$", name.group(1)):
+        if re.search(r"(-dbg|-dev|-doc|-data|-common|-l10n|-prof|-locale-.*|-dbgsym|^lib.*\d)$", name.group(1)):
             continue
         long = re.sub(r"\s+", " ", re.sub(r"^ \.$", "", found.group(2), flags=re.M)).strip()
         seen.setdefault(name.group(1), (found.group(1), long))

@@ -22,12 +22,12 @@ const UNSERVED: &str = include_str!("../data/search-tasks-unserved.jsonl");
 const DEPTHS: [usize; 3] = [1, 5, 10];
 
 #[derive(Debug, Deserialize)]
-struct Task {
-    id: String,
+pub(crate) struct Task {
+    pub(crate) id: String,
     #[serde(rename = "task")]
-    text: String,
-    expected: Vec<String>,
-    half: String,
+    pub(crate) text: String,
+    pub(crate) expected: Vec<String>,
+    pub(crate) half: String,
 }
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -37,13 +37,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let file: Option<PathBuf> = arguments.value("--tasks")?;
     arguments.finish()?;
     let folder = folder.map_or_else(shared::real_corpus, Ok)?;
-    let text = match file {
-        None => TASKS.to_owned(),
-        Some(file) => std::fs::read_to_string(&file)
-            .map_err(|error| format!("cannot read {}: {error}", file.display()))?,
-    };
-    let tasks = parse(&text)?;
-    let mut library = library(&folder);
+    let tasks = parse(&tasks_of(file.as_deref())?)?;
+    let mut library = library_of(&[folder]);
     let look = library.look();
     let snapshot = &look.snapshot;
     require_expected(&tasks, snapshot)?;
@@ -210,7 +205,7 @@ fn is_hit(task: &Task, answer: &[String], depth: usize) -> bool {
 }
 
 /// Fails if the answer of a task is not there, since that would count as a failure of every search.
-fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
+pub(crate) fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
     let is_there = |name: &String| snapshot.skills.iter().any(|skill| skill.name() == name);
     let missing = tasks
         .iter()
@@ -222,21 +217,30 @@ fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Task>, String> {
+/// Returns the tasks in a file, or those of the repository.
+pub(crate) fn tasks_of(file: Option<&Path>) -> Result<String, String> {
+    let Some(file) = file else {
+        return Ok(TASKS.to_owned());
+    };
+    std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+pub(crate) fn parse(text: &str) -> Result<Vec<Task>, String> {
     let line = |(number, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| format!("task {}: {error}", number + 1))
     };
     text.lines().enumerate().map(line).collect()
 }
 
-fn library(folder: &Path) -> Library {
+pub(crate) fn library_of(folders: &[PathBuf]) -> Library {
     let nowhere = PathBuf::from("/nonexistent");
     let environment = Environment {
         cache: None,
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
     let request = Request {
-        view: View::Folders(vec![folder.to_path_buf()]),
+        view: View::Folders(folders.to_vec()),
         all: true,
         ..Request::default()
     };
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn no_task_says_what_its_skill_says() {
         needs![RealCollections];
-        let library = &mut library(&shared::real_corpus().unwrap());
+        let library = &mut library_of(&[shared::real_corpus().unwrap()]);
         let snapshot = library.load();
         let words = |text: &str| -> Vec<String> {
             let lower = text.to_lowercase();

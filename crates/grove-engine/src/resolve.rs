@@ -2,6 +2,7 @@
 
 mod acceptance;
 pub(crate) mod approving;
+mod catalog_tasks;
 mod children;
 pub(crate) mod forks;
 mod run_rules;
@@ -30,6 +31,7 @@ use crate::error::EngineError;
 use crate::model_settings::ModelSettings;
 use crate::order::{RunOrder, all_wrong};
 use approving::Approving;
+use catalog_tasks::catalog_tasks;
 use children::{ChildResolver, FoundChild, NO_TREE, least};
 use forks::{Forked, Launch};
 use schema_files::SavedChain;
@@ -369,7 +371,9 @@ fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> 
     resolver.prefer_conversation(&layout.tasks);
     let (mut children, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
-        let found = resolver.child(planned);
+        let whole = Some(order.request.task.as_str());
+        let tasks = catalog_tasks(planned, &layout.tasks, whole);
+        let found = resolver.child(planned, tasks);
         let found = found.and_then(|child| Ok((resolver.reviewer(&child)?, child)));
         match found {
             Ok((reviewer, child)) => {

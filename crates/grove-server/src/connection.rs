@@ -179,7 +179,7 @@ impl ServerHandler for Connection {
                     answered(library, work, |look| {
                         let client = client.as_ref().map(|client| client.name.as_str());
                         let known = library.listed_by(client, look);
-                        request.answer(look, session, known)
+                        request.answer(library, look, session, known)
                     })
                 })
                 .await?

@@ -59,6 +59,10 @@ pub(crate) fn all() -> Vec<Tool> {
                 "type": "string",
                 "description": "Digest of a catalog you have, or `last`: get only what changed",
             },
+            "task": {
+                "type": "string",
+                "description": "What you are about to do: the skills nearest to it come first",
+            },
         },
     });
     let about = |title: &str| {
@@ -140,6 +144,7 @@ pub(crate) struct ListedByHost {
 #[serde(default)]
 pub(crate) struct SkillsRequest {
     since: Option<String>,
+    task: Option<String>,
 }
 
 /// Returns the arguments in the form that a tool takes, or their fault in words for the model.
@@ -222,10 +227,12 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
+        library: &ServedLibrary,
         look: &Look,
         session: &SessionCell,
         known: ListedByHost,
     ) -> Result<String, String> {
+        let task = self.task.as_deref().filter(|task| !task.trim().is_empty());
         let limits = &look.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: Style::Names,
@@ -233,6 +240,7 @@ impl SkillsRequest {
             index_dir: None,
             exact: None,
             exclude: known.addresses,
+            task: task.map(|task| library.order_for(look, task)),
         };
         let told = Disclosure::in_memory(look, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;

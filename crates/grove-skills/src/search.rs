@@ -16,11 +16,16 @@
 
 mod index_file;
 mod indexing;
+mod meanings_file;
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::search::confusable::{self, Confusable};
 use grove_catalog::search::{self, Damaged, Index};
+use grove_catalog::catalog::TaskOrder;
+use grove_catalog::entry_caps::EntryCaps;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
@@ -28,8 +33,15 @@ pub use grove_catalog::search::{
     Audience, Field, Fit, Hit, MAX_LIMIT, Query, Reason, anything_fits,
 };
 
+pub use meanings_file::{MeaningsFile, OpenMeanings};
+
 use crate::library::{Library, Look, LookAgain};
+use crate::sources::SkillFiles;
+use crate::world::World;
 use crate::troubles::file_error;
+
+/// The most skills that a task puts in order; a catalog has fewer entries by default.
+const MOST_RANKED: usize = 150;
 
 /// The attempts at looking and reading when some files change in between.
 const ATTEMPTS: usize = 3;
@@ -43,6 +55,24 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The skills that are searched, with their files and the surroundings that they were found in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SearchedSkills<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) files: &'a SkillFiles,
+    pub(crate) world: &'a World,
+}
+
+impl<'a> From<&'a Look> for SearchedSkills<'a> {
+    fn from(look: &'a Look) -> Self {
+        Self {
+            snapshot: &look.snapshot,
+            files: &look.sources.skills,
+            world: &look.world,
+        }
+    }
 }
 
 /// Searches, and keeps the index of the last snapshot for the next search.
@@ -87,6 +117,37 @@ impl Searcher {
         })
     }
 
+    /// Returns the order of a look's skills in a catalog for a task.
+    pub fn order_for(&mut self, look: &Look, task: &str) -> TaskOrder {
+        self.order_of(look.into(), &[task.to_owned()])
+    }
+
+    /// Returns the order of skills in a catalog that several children share: what is first for one of their tasks goes
+    /// before what is second for another. A file that changed meanwhile is searched by name and description alone, as
+    /// its text is not what the catalog leads to.
+    pub(crate) fn order_of(
+        &mut self,
+        skills: SearchedSkills<'_>,
+        tasks: &[String],
+    ) -> TaskOrder {
+        let all = |index: &Index| -> Result<Vec<Vec<usize>>, Damaged> {
+            let ranked = tasks.iter().map(|task| {
+                let query = Query {
+                    text: task,
+                    limit: MOST_RANKED,
+                    audience: Audience::Model,
+                };
+                search::rank(skills.snapshot, index, &query)
+            });
+            ranked.collect()
+        };
+        let (ranked, _) = self.with_index(skills, true, all);
+        TaskOrder {
+            ranked: in_turn(&ranked.unwrap_or_default()),
+            caps: EntryCaps::of(&skills.world.settings.settings),
+        }
+    }
+
     /// The number of skill files that the last call read.
     pub fn files_read(&self) -> usize {
         self.read
@@ -104,7 +165,7 @@ impl Searcher {
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
             let ask = |index: &Index| ask(&look.snapshot, index);
-            let (answer, diagnostics) = self.with_index(&look, last, ask);
+            let (answer, diagnostics) = self.with_index((&look).into(), last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
                 return (look.snapshot, answer, all);
@@ -121,15 +182,26 @@ impl Searcher {
     /// files changed and this is not the last attempt.
     fn with_index<T>(
         &mut self,
-        look: &Look,
+        skills: SearchedSkills<'_>,
         last: bool,
         ask: impl Fn(&Index) -> Result<T, Damaged>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
-        let snapshot = &look.snapshot;
-        let file = index_file::path(look);
-        let holds = |index: &Index| index.digest() == digest_of(snapshot);
+        let snapshot = skills.snapshot;
+        let file = index_file::path(skills);
+        let source = skills.world.environment.meanings.as_ref();
+        let meanings = match source.map(MeaningsFile::source).transpose() {
+            Ok(meanings) => meanings,
+            Err(finding) => {
+                diagnostics.push(finding);
+                None
+            }
+        };
+        let made_with = meanings.as_ref().map_or([0; 32], |it| it.digest());
+        let holds = |index: &Index| {
+            index.digest() == digest_of(snapshot) && index.meanings() == made_with
+        };
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
             if damaged {
@@ -137,7 +209,7 @@ impl Searcher {
             }
             // An index in memory is as good a start as a stored one, and need not be read.
             if stored.as_ref().is_some_and(holds) || self.index.is_none() {
-                self.index = stored;
+                self.index = stored.map(|index| index.with_meanings(meanings.clone()));
             }
         }
         if let Some(index) = self.index.as_ref().filter(|index| holds(index)) {
@@ -147,7 +219,7 @@ impl Searcher {
             diagnostics.push(rebuilt(file.as_deref()));
             self.index = None;
         }
-        let made = indexing::make(look, self.index.as_ref());
+        let made = indexing::make(skills, meanings.clone(), self.index.as_ref());
         self.read = made.read;
         if !made.changed.is_empty() && !last {
             return (None, diagnostics);
@@ -163,7 +235,7 @@ impl Searcher {
         {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
-        self.index = Index::open(bytes);
+        self.index = Index::open(bytes).map(|index| index.with_meanings(meanings));
         let answer = self.index.as_ref().and_then(|index| ask(index).ok());
         if !is_whole {
             // The next search has to look at those files again.
@@ -178,7 +250,16 @@ fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
     *snapshot.skills_digest.as_bytes()
 }
 
-fn rebuilt(file: Option<&std::path::Path>) -> Diagnostic {
+/// Returns the members of lists, the first of each before the second of any, each once.
+fn in_turn(lists: &[Vec<usize>]) -> Vec<usize> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut seen = BTreeSet::new();
+    let turns = (0..longest).flat_map(|at| lists.iter().filter_map(move |list| list.get(at)));
+    let once = turns.copied().filter(|skill| seen.insert(*skill));
+    once.take(MOST_RANKED).collect()
+}
+
+fn rebuilt(file: Option<&Path>) -> Diagnostic {
     let finding = Diagnostic::new(
         Code::CacheDamaged,
         "the search index was damaged or from another version and is rebuilt",

@@ -57,6 +57,7 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
         home,
         working,
         variables,
+        meanings: None,
     }
 }
 

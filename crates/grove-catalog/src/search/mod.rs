@@ -10,6 +10,7 @@ pub mod confusable;
 mod entry;
 mod format;
 mod index;
+mod meanings;
 mod names;
 mod near_words;
 mod query;
@@ -24,6 +25,7 @@ pub use build::Builder;
 pub use entry::Document;
 pub use format::make_checksum_right;
 pub use index::Index;
+pub use meanings::{FusedScores, Meanings, Records};
 pub use query::Damaged;
 pub(crate) use stem::stem;
 
@@ -120,6 +122,18 @@ impl Fit {
     }
 }
 
+impl Fit {
+    /// Returns the certainty by words, or that by meaning if it is greater.
+    fn or_by(self, meaning: Option<(i32, [i32; 2])>) -> Self {
+        let by_meaning = match meaning {
+            Some((near, [_, well])) if near >= well => Self::Well,
+            Some((near, [perhaps, _])) if near >= perhaps => Self::Perhaps,
+            _ => Self::Hardly,
+        };
+        self.min(by_meaning)
+    }
+}
+
 /// Returns true if any of these is worth reading.
 pub fn anything_fits(hits: &[Hit]) -> bool {
     hits.iter().any(|hit| hit.fit != Fit::Hardly)
@@ -134,6 +148,8 @@ pub struct Hit {
     pub score: f32,
     /// The certainty that it is the right one.
     pub fit: Fit,
+    /// Its closeness to the query by meaning, of 16,384; none without a source of meanings.
+    pub closeness: Option<i32>,
     /// The share of the query that it is about, from 0 to 1.
     pub share: f32,
     /// That share without the one word that it is most about. It is all for a query of few words, and zero if the skill
@@ -152,42 +168,83 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
     all.filter(|(_, skill)| skill.state.is_offered())
 }
 
+/// The skills of a snapshot with the scores of one query, by document of the index.
+struct Searched<'a> {
+    skills: Vec<(usize, &'a Skill)>,
+    wanted: Wanted,
+    scored: Scored,
+    /// By document: its score without what its name adds.
+    unnamed: Vec<f32>,
+    /// By document: its closeness by meaning; empty without a source.
+    closeness: Vec<i32>,
+    best: Vec<(u32, f32)>,
+}
+
+impl<'a> Searched<'a> {
+    fn of(snapshot: &'a Snapshot, index: &Index, query: &Query<'_>) -> Result<Self, Damaged> {
+        let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
+        if skills.len() != index.documents() as usize {
+            return Err(Damaged);
+        }
+        let allowed = |document: u32| {
+            skills.get(document as usize).is_some_and(|(_, skill)| {
+                query.audience == Audience::Person || skill.content.flags().model_invocable
+            })
+        };
+        let wanted = Wanted::of(index, query.text);
+        let mut scored = if wanted.is_empty() {
+            Scored::nothing(skills.len())
+        } else {
+            query::scores(index, &wanted, &allowed)?
+        };
+        let closeness = scored.add_meaning(index, query.text, &allowed);
+        let unnamed = scored.scores.clone();
+        if let Some(name) = AsName::of(query.text) {
+            name.add(snapshot, &skills, &mut scored.scores);
+        }
+        let best = query::best(&scored.scores, query.limit.min(MAX_LIMIT), &allowed);
+        Ok(Self {
+            skills,
+            wanted,
+            scored,
+            unnamed,
+            closeness,
+            best,
+        })
+    }
+}
+
+/// Returns the skills that a search finds, the best first, by index in the snapshot.
+pub fn rank(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<Vec<usize>, Damaged> {
+    let Searched { skills, best, .. } = Searched::of(snapshot, index, query)?;
+    let skill = |(document, _): (u32, f32)| skills.get(document as usize).map(|(skill, _)| *skill);
+    Ok(best.into_iter().filter_map(skill).collect())
+}
+
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
 pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<Vec<Hit>, Damaged> {
-    let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
-    if skills.len() != index.documents() as usize {
-        return Err(Damaged);
-    }
-    let allowed = |document: u32| {
-        skills.get(document as usize).is_some_and(|(_, skill)| {
-            query.audience == Audience::Person || skill.content.flags().model_invocable
-        })
-    };
-    let wanted = Wanted::of(index, query.text);
-    let Scored {
-        mut scores,
-        shares,
-        rests,
-    } = if wanted.is_empty() {
-        Scored::nothing(skills.len())
-    } else {
-        query::scores(index, &wanted, &allowed)?
-    };
-    let by_words = scores.clone();
-    if let Some(name) = AsName::of(query.text) {
-        name.add(snapshot, &skills, &mut scores);
-    }
-    let best = query::best(&scores, query.limit.min(MAX_LIMIT), &allowed);
+    let searched = Searched::of(snapshot, index, query)?;
+    let Searched {
+        skills,
+        wanted,
+        scored: Scored { shares, rests, .. },
+        unnamed,
+        closeness,
+        best,
+    } = searched;
+    let fits = index.source().map(Meanings::fits);
     let hits = best.into_iter().map(|(document, score)| {
         let at = document as usize;
         let (skill, _) = *skills.get(at).ok_or(Damaged)?;
         let of = |all: &[f32]| all.get(at).copied().unwrap_or(0.0);
         let (share, rest) = (of(&shares), of(&rests));
-        let is_name = by_words.get(at).is_some_and(|by_words| score > *by_words);
+        let is_name = unnamed.get(at).is_some_and(|unnamed| score > *unnamed);
+        let near = closeness.get(at).copied();
         Ok(Hit {
             skill,
             score,
-            fit: Fit::of(share, rest, is_name),
+            fit: Fit::of(share, rest, is_name).or_by(near.zip(fits)),
+            closeness: near,
             share,
             rest,
             why: why(index, document, &wanted)?,

@@ -118,7 +118,7 @@ impl ChildResolver<'_> {
             }),
             list: None,
         };
-        let mut found = self.child(&planned)?;
+        let mut found = self.child(&planned, Vec::new())?;
         if found.request.address == of.address {
             let message = format!("`{}` would review its own work", of.agent);
             return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));

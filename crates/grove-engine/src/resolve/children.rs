@@ -82,7 +82,12 @@ pub(crate) struct FoundChild {
 }
 
 impl ChildResolver<'_> {
-    pub(crate) fn child(&self, planned: &PlannedTask<'_>) -> Result<FoundChild, EngineError> {
+    /// Finds everything about one child. The skills in its catalog are ordered by the tasks.
+    pub(crate) fn child(
+        &self,
+        planned: &PlannedTask<'_>,
+        tasks: Vec<String>,
+    ) -> Result<FoundChild, EngineError> {
         let (look, asked, task) = (self.look, &self.order.request, planned.task);
         let settings = &look.world.settings.settings;
         let all = &look.snapshot.agents;
@@ -92,6 +97,7 @@ impl ChildResolver<'_> {
         let options = PromptOptions {
             asked: Some(task.agent.clone()),
             skills: task.skills.clone(),
+            tasks,
             ..PromptOptions::default()
         };
         let folder = self.folder_of(planned)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, catalog, update, within_tokens,
+    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, TaskOrder, catalog, update, within_tokens,
 };
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
@@ -27,6 +27,8 @@ pub struct CatalogOptions {
     pub exact: Option<(usize, CountTokens)>,
     /// Addresses of skills that the reader already has.
     pub exclude: Vec<String>,
+    /// The order of skills for the reader's task; none for the usual order.
+    pub task: Option<TaskOrder>,
 }
 
 /// Counts the tokens of a text.
@@ -146,6 +148,7 @@ impl Disclosure<'_> {
             usage: &session.frozen.usage,
             expanded: session.expanded(),
             exclude: &asked.exclude,
+            task: asked.task.as_ref(),
         };
         match asked.exact {
             Some((tokens, count)) => within_tokens(snapshot, &request, tokens, count),

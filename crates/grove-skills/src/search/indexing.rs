@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use grove_catalog::search::{Builder, Document, Index, searchable};
+use grove_catalog::search::{Builder, Document, Index, Meanings, searchable};
 use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
-use super::digest_of;
-use crate::library::Look;
+use super::{SearchedSkills, digest_of};
 
 /// An index, and what making it met.
 pub(super) struct Made {
@@ -20,15 +20,19 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
-    let snapshot = &look.snapshot;
+pub(super) fn make(
+    skills: SearchedSkills<'_>,
+    meanings: Option<Arc<dyn Meanings>>,
+    older: Option<&Index>,
+) -> Made {
+    let snapshot = skills.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents
             .filter_map(|at| Some((index.key(at)?, at)))
             .collect()
     });
-    let mut builder = Builder::default();
+    let mut builder = Builder::new(meanings);
     let (mut read, mut changed) = (0, Vec::new());
     for (_, skill) in searchable(snapshot) {
         let key = key(skill);
@@ -38,7 +42,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
             continue;
         }
         read += 1;
-        let source = look.sources.skills.read(skill);
+        let source = skills.files.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let body = source
             .as_deref()

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
+use grove_catalog::catalog::{self, Budget, Catalog, PlacedBy, Style, TaskOrder, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
+use grove_skills::search::Searcher;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_spec::config::Limits;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ pub(super) fn run(
             .map(|folder| absolute(folder, looked.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
+        task: order_for(looked, arguments.task.as_deref()),
     };
     let told = Disclosure::new(&looked.look, session.as_deref())
         .catalog(&asked)
@@ -99,6 +101,12 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
     })
 }
 
+/// Returns the order of skills for a task.
+pub(super) fn order_for(looked: &Looked, task: Option<&str>) -> Option<TaskOrder> {
+    let mut searcher = Searcher::default();
+    task.map(|task| searcher.order_for(&looked.look, task))
+}
+
 /// A budget in tokens is counted exactly where that can be done.
 fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
@@ -151,6 +159,11 @@ fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
             "description": entry.description,
             "location": entry.location,
             "skills": entry.skills,
+            "placedBy": entry.placed_by.as_str(),
+            "rank": match entry.placed_by {
+                PlacedBy::Task(rank) => Some(rank),
+                PlacedBy::Pin | PlacedBy::Use | PlacedBy::Near | PlacedBy::Usual => None,
+            },
             "cost": shown(entry.cost),
         })
     };

@@ -1,6 +1,6 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Treatment};
+use grove_catalog::catalog::{Budget, Catalog, Entry, EntryKind, PlacedBy, Treatment};
 use grove_catalog::root::Source;
 
 use super::{Looked, counted};
@@ -99,6 +99,8 @@ fn bar(name: &str, cost: usize, budget: Budget) -> String {
 fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
     let page = page(&looked.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
+    let of_task = |entry: &Entry| matches!(entry.placed_by, PlacedBy::Task(_));
+    let has_task = catalog.entries.iter().any(of_task);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog
             .report
@@ -114,6 +116,10 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
                     counted(entry.skills, "skill")
                 )
             }
+        };
+        let what = match entry.placed_by.in_words().filter(|_| has_task) {
+            Some(cause) => format!("{what}, {cause}"),
+            None => what,
         };
         let description = entry.description.as_deref().unwrap_or_default();
         let cost = page.number(catalog.report.budget.shown(entry.cost).0);

@@ -91,6 +91,7 @@ impl HostView {
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
+            task: None,
         };
         let told = Disclosure::new(&looked.look, None).preview(&asked);
         let lines = told.report.lines.iter();

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod integers;
+mod late;
+mod near;
+mod pooled;
+mod record;
+mod table;
+mod tokens;
+
+pub use table::{FILE_NAME, Table, TableError, open_file};
