@@ -2,7 +2,7 @@
 
     pack.py VOCABULARY POOLED.npz LATE.npz SETTINGS.json OUT
 
-Tokens that no text in plain letters has are left out. Settings: pooled, late, fits (from the study of the tune half).
+Tokens that no text in plain letters has are left out. Settings: the weights pooled and late, the bounds least, weight, perhaps and well; all from the study of the tune half.
 """
 import json
 import struct
@@ -55,8 +55,8 @@ def main():
     ends = np.cumsum([len(text.encode()) for text in letters]).astype("<u4")
     numbers = [len(kept), first, pooled_rows.shape[1], late_rows.shape[1]]
     numbers += [round(float(pooled["share"]) * 32768), round(settings["pooled"] * 4096), round(settings["late"] * 4096)]
-    numbers += settings["fits"]
-    body = struct.pack("<9i", *numbers) + struct.pack(f"<{SLOTS}H", *slots) + ends.tobytes()
+    numbers += [round(settings[key] * 16384) for key in ("least", "weight", "perhaps", "well")]
+    body = struct.pack("<11i", *numbers) + struct.pack(f"<{SLOTS}H", *slots) + ends.tobytes()
     body += "".join(letters).encode() + np.ascontiguousarray(columns.astype("<u2")).tobytes()
     body += pooled_rows.tobytes() + late_rows.tobytes()
     whole = b"grovemt1" + struct.pack("<Q", xxhash.xxh3_64_intdigest(body)) + body

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use grove_catalog::catalog::{Budget, Catalog, EntryKind, Request, Style, TaskOrder, catalog};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{Audience, Query, Searcher};
+use grove_skills::search::Searcher;
 use grove_testkit::shared;
 use grove_testkit::task::arguments::Arguments;
-use serde_json::json;
 
 use crate::search_quality::{Task, library_of, parse, require_expected, tasks_of};
 use crate::spending::request;
@@ -18,15 +17,13 @@ use crate::table;
 /// The budgets that are owed, in characters.
 const BUDGETS: [usize; 3] = [6_000, 15_000, 30_000];
 const ENTRIES: usize = 150;
-/// The greatest number of results that are written for a study of scores.
-const DEEP: usize = 1_000;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let half: String = arguments.value("--half")?.unwrap_or("tune".to_owned());
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let beside: Option<PathBuf> = arguments.value("--beside")?;
     let file: Option<PathBuf> = arguments.value("--tasks")?;
-    let scores: Option<PathBuf> = arguments.value("--scores")?;
+    let table: Option<PathBuf> = arguments.value("--meaning")?;
     let shown: Option<usize> = arguments.value("--text")?;
     arguments.finish()?;
     let folders: Vec<PathBuf> = [folder.map_or_else(shared::real_corpus, Ok)?]
@@ -35,31 +32,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         .collect();
     let mut tasks = parse(&tasks_of(file.as_deref())?)?;
     tasks.retain(|task| half == "all" || task.half == half);
-    let mut library = library_of(&folders);
+    let mut library = library_of(&folders, table);
     let look = library.look();
     let snapshot = &look.snapshot;
     require_expected(&tasks, snapshot)?;
     let mut searcher = Searcher::default();
-    if let Some(file) = scores {
-        let rows = tasks.iter().map(|task| {
-            let query = Query {
-                text: &task.text,
-                limit: DEEP,
-                audience: Audience::Person,
-            };
-            let found = searcher.search_in(&mut library, &look, &query);
-            let hits = found.hits.iter();
-            let hits: Vec<(usize, f32)> = hits.map(|hit| (hit.skill, hit.score)).collect();
-            json!({"id": task.id, "task": task.text, "half": task.half, "expected": task.expected, "hits": hits})
-        });
-        let rows: Vec<_> = rows.collect();
-        let skills = snapshot.skills.iter().map(|skill| {
-            let location = snapshot.location(&skill.place);
-            json!({"name": skill.name(), "id": skill.id(), "file": location, "description": skill.description()})
-        });
-        let all = json!({"skills": skills.collect::<Vec<_>>(), "tasks": rows});
-        return std::fs::write(&file, all.to_string()).map_err(|error| error.to_string());
-    }
     let orders: Vec<TaskOrder> = tasks
         .iter()
         .map(|task| searcher.order_for(&look, &task.text))

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{Audience, Hit, Query, Searcher, anything_fits};
+use grove_skills::search::{MeaningsFile, Audience, Hit, Query, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
 use grove_testkit::shared;
 use serde::Deserialize;
@@ -35,10 +35,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let show_settings = arguments.flag("--settings");
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let file: Option<PathBuf> = arguments.value("--tasks")?;
+    let table: Option<PathBuf> = arguments.value("--meaning")?;
     arguments.finish()?;
     let folder = folder.map_or_else(shared::real_corpus, Ok)?;
     let tasks = parse(&tasks_of(file.as_deref())?)?;
-    let mut library = library_of(&[folder]);
+    let mut library = library_of(&[folder], table);
     let look = library.look();
     let snapshot = &look.snapshot;
     require_expected(&tasks, snapshot)?;
@@ -233,10 +234,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Task>, String> {
     text.lines().enumerate().map(line).collect()
 }
 
-pub(crate) fn library_of(folders: &[PathBuf]) -> Library {
+/// A library of folders that is searched by words, and by meaning if there is a table's file.
+pub(crate) fn library_of(folders: &[PathBuf], table: Option<PathBuf>) -> Library {
     let nowhere = PathBuf::from("/nonexistent");
     let environment = Environment {
         cache: None,
+        meanings: table.map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?))),
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
     let request = Request {
@@ -272,7 +275,7 @@ mod tests {
     #[test]
     fn no_task_says_what_its_skill_says() {
         needs![RealCollections];
-        let library = &mut library_of(&[shared::real_corpus().unwrap()]);
+        let library = &mut library_of(&[shared::real_corpus().unwrap()], None);
         let snapshot = library.load();
         let words = |text: &str| -> Vec<String> {
             let lower = text.to_lowercase();

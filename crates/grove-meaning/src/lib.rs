@@ -8,4 +8,4 @@ mod record;
 mod table;
 mod tokens;
 
-pub use table::{FILE_NAME, Table, TableError, open_file};
+pub use table::{FILE_NAME, Table, TableError, find, open_file};

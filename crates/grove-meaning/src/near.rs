@@ -1,6 +1,6 @@
 //! The scores of documents by words and meaning together.
 
-use grove_catalog::search::{Document, FusedScores, Meanings, Records};
+use grove_catalog::search::{Document, FusedScores, MeaningBounds, Meanings, Records};
 
 use crate::integers::ONE;
 use crate::late::AskedTokens;
@@ -57,8 +57,8 @@ impl Meanings for Table {
         FusedScores { scores, closeness }
     }
 
-    fn fits(&self) -> [i32; 2] {
-        self.settings.fits
+    fn bounds(&self) -> MeaningBounds {
+        self.settings.bounds
     }
 }
 

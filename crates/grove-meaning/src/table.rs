@@ -5,10 +5,10 @@
 //! letters to tokens, the ends of the letters, the letters, the weights of tokens, the rows.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::search::Meanings;
+use grove_catalog::search::{MeaningBounds, Meanings};
 use grove_fs::{FsError, files};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"grovemt1";
 /// The start of what the checksum covers.
 const CHECKED: usize = 16;
 /// The number of counts and settings in the head.
-const NUMBERS: usize = 4 + 5;
+const NUMBERS: usize = 4 + 7;
 /// The start of the slots.
 const SLOTS_AT: usize = CHECKED + NUMBERS * 4;
 /// The number of slots, which is more than the tokens that have a number.
@@ -51,8 +51,8 @@ pub(crate) struct TableSettings {
     pub(crate) pooled: i32,
     /// The weight of late interaction, likewise.
     pub(crate) late: i32,
-    /// The closeness from which on a document fits perhaps, and from which on well, of 16,384.
-    pub(crate) fits: [i32; 2],
+    /// The bounds for what is worth reading.
+    pub(crate) bounds: MeaningBounds,
 }
 
 /// Vectors by token.
@@ -70,6 +70,13 @@ pub struct Table {
     pooled: usize,
     late: usize,
     pub(crate) settings: TableSettings,
+}
+
+/// Returns the file of this reader's table in the first of some folders that has it.
+pub fn find<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
+    let files = folders.into_iter().map(|folder| folder.join(FILE_NAME));
+    let mut there = files.filter(|file| files::is_there(file));
+    there.next()
 }
 
 /// Opens a table's file for a search.
@@ -127,7 +134,12 @@ impl Table {
                 share: i64::from(number(4)?),
                 pooled: number(5)?,
                 late: number(6)?,
-                fits: [number(7)?, number(8)?],
+                bounds: MeaningBounds {
+                    least: number(7)?,
+                    weight: number(8)?,
+                    perhaps: number(9)?,
+                    well: number(10)?,
+                },
             },
             bytes,
         })

@@ -97,6 +97,9 @@ pub(crate) enum Command {
     Why {
         /// Its name, id, or id@root
         name: String,
+        /// Say how Grove's catalog for this task shows a skill
+        #[arg(long = "for", value_name = "TASK")]
+        task: Option<String>,
         #[command(flatten)]
         look: Look,
     },

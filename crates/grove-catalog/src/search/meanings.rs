@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 
+use super::Fit;
 use super::entry::Document;
 use super::index::Index;
 
-/// The closeness of texts by what they mean.
+/// A source of closeness between texts by what they mean.
 pub trait Meanings: Debug + Send + Sync {
     /// Returns a digest of everything that its records and scores depend on.
     fn digest(&self) -> [u8; 32];
@@ -16,8 +17,39 @@ pub trait Meanings: Debug + Send + Sync {
     /// Returns the scores of all documents by words and meaning; the best score by words is 1.
     fn fuse(&self, query: &str, records: &Records<'_>, by_words: &[f32]) -> FusedScores;
 
-    /// Returns the closeness from which on a document fits perhaps, and from which on well.
-    fn fits(&self) -> [i32; 2];
+    /// Returns the bounds for what is worth reading.
+    fn bounds(&self) -> MeaningBounds;
+}
+
+/// The bounds for what is worth reading, in parts of 16,384.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeaningBounds {
+    /// The least closeness of a result without the words of the query.
+    pub least: i32,
+    /// The weight of closeness beside the share of the query that a document is about.
+    pub weight: i32,
+    /// The sum of both from which on a document fits perhaps.
+    pub perhaps: i32,
+    /// The sum from which on it fits well.
+    pub well: i32,
+}
+
+impl MeaningBounds {
+    /// The number that counts as one.
+    const ONE: f32 = 16_384.0;
+
+    /// Returns the certainty that a document is the right one, by words and meaning.
+    pub(super) fn fit(self, share: f32, closeness: i32) -> Fit {
+        let part = |number: i32| number as f32 / Self::ONE;
+        let sum = share + part(self.weight) * part(closeness);
+        if sum >= part(self.well) {
+            Fit::Well
+        } else if sum >= part(self.perhaps) {
+            Fit::Perhaps
+        } else {
+            Fit::Hardly
+        }
+    }
 }
 
 /// The results of a query by words and meaning, by document.

@@ -25,7 +25,7 @@ pub use build::Builder;
 pub use entry::Document;
 pub use format::make_checksum_right;
 pub use index::Index;
-pub use meanings::{FusedScores, Meanings, Records};
+pub use meanings::{FusedScores, MeaningBounds, Meanings, Records};
 pub use query::Damaged;
 pub(crate) use stem::stem;
 
@@ -107,9 +107,12 @@ impl Fit {
     const PERHAPS: f32 = 0.18;
     const BESIDE_ONE_WORD: f32 = 0.05;
 
-    fn of(share: f32, rest: f32, is_name: bool) -> Self {
+    fn of(share: f32, rest: f32, is_name: bool, meaning: Option<(i32, MeaningBounds)>) -> Self {
         if is_name {
             Self::Well
+        } else if let Some((closeness, bounds)) = meaning {
+            let is_about = rest >= Self::BESIDE_ONE_WORD;
+            bounds.fit(if is_about { share } else { 0.0 }, closeness)
         } else if rest < Self::BESIDE_ONE_WORD {
             Self::Hardly
         } else if share >= Self::WELL {
@@ -119,18 +122,6 @@ impl Fit {
         } else {
             Self::Hardly
         }
-    }
-}
-
-impl Fit {
-    /// Returns the certainty by words, or that by meaning if it is greater.
-    fn or_by(self, meaning: Option<(i32, [i32; 2])>) -> Self {
-        let by_meaning = match meaning {
-            Some((near, [_, well])) if near >= well => Self::Well,
-            Some((near, [perhaps, _])) if near >= perhaps => Self::Perhaps,
-            _ => Self::Hardly,
-        };
-        self.min(by_meaning)
     }
 }
 
@@ -232,7 +223,7 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
         closeness,
         best,
     } = searched;
-    let fits = index.source().map(Meanings::fits);
+    let bounds = index.source().map(Meanings::bounds);
     let hits = best.into_iter().map(|(document, score)| {
         let at = document as usize;
         let (skill, _) = *skills.get(at).ok_or(Damaged)?;
@@ -243,7 +234,7 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
         Ok(Hit {
             skill,
             score,
-            fit: Fit::of(share, rest, is_name).or_by(near.zip(fits)),
+            fit: Fit::of(share, rest, is_name, near.zip(bounds)),
             closeness: near,
             share,
             rest,

@@ -98,10 +98,10 @@ impl Scored {
         let unit = best.first().map_or(USUAL_BEST, |(_, score)| *score);
         let by_words: Vec<f32> = self.scores.iter().map(|score| score / unit).collect();
         let fused = source.fuse(query, &Records { index, allowed }, &by_words);
-        let [perhaps, _] = source.fits();
+        let least = source.bounds().least;
         let each = self.scores.iter_mut().zip(&fused.scores);
         for ((score, fused), near) in each.zip(&fused.closeness) {
-            let is_result = *score > 0.0 || *near >= perhaps / 2;
+            let is_result = *score > 0.0 || *near >= least;
             *score = if is_result { fused * unit } else { 0.0 };
         }
         fused.closeness

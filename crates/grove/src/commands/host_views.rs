@@ -9,6 +9,7 @@ use grove_skills::disclosure::{CatalogOptions, Disclosure};
 use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
 use serde::Serialize;
 
+use super::catalog::order_for;
 use super::check::count_findings;
 use super::{Looked, cost};
 
@@ -83,7 +84,7 @@ impl HostView {
     }
 
     /// Grove's own view, of what was looked at.
-    pub(super) fn own(looked: &Looked) -> Self {
+    pub(super) fn own(looked: &Looked, task: Option<&str>) -> Self {
         let limits = &looked.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: Style::Xml,
@@ -91,7 +92,7 @@ impl HostView {
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
-            task: None,
+            task: order_for(looked, task),
         };
         let told = Disclosure::new(&looked.look, None).preview(&asked);
         let lines = told.report.lines.iter();
@@ -190,13 +191,13 @@ pub(super) fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub(super) fn all(looked: &Looked) -> Vec<HostView> {
+pub(super) fn all(looked: &Looked, task: Option<&str>) -> Vec<HostView> {
     if let View::Host(name) = &looked.request.view
         && let Some(host) = hosts::by_name(name)
     {
         return vec![HostView::of_host(looked, host)];
     }
-    let mut views = vec![HostView::own(looked)];
+    let mut views = vec![HostView::own(looked, task)];
     if looked.request.view == View::Own {
         let environment = looked.library.environment();
         let hosts = machine_hosts::found(environment).into_iter();

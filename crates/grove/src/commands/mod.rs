@@ -100,9 +100,13 @@ pub(crate) fn run(
             let looked = looked.insert(look_at_hosts(environment, &cli.look)?);
             Ok(overview::run(looked, json, out))
         }
-        Some(Command::Why { name, look: flags }) => {
+        Some(Command::Why {
+            name,
+            task,
+            look: flags,
+        }) => {
             let looked = looked.insert(look_at_hosts(environment, &flags)?);
-            why::run(looked, &name, flags.json, out)
+            why::run(looked, &name, task.as_deref(), flags.json, out)
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
         Some(Command::Agents(AgentsCommand::Export(arguments))) => {

@@ -15,7 +15,7 @@ use crate::table::Table;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let views = host_views::all(looked);
+    let views = host_views::all(looked, None);
     let attention = attention(snapshot, &views);
     if json {
         let limits = &looked.world.settings.settings.limits;

@@ -2,7 +2,7 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-use grove_skills::search::{self, Audience, Found, Hit, Query, Reason, Searcher};
+use grove_skills::search::{self, Audience, Found, Hit, Query, Searcher};
 use serde_json::{Value, json};
 
 use super::{Looked, Outcome, counted, look_in_session, unread};
@@ -75,7 +75,7 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
         table.row(&[
             &shown,
             hit.fit.as_str(),
-            &why(&hit.why),
+            &why(hit),
             skill.description().unwrap_or(""),
         ]);
     }
@@ -92,10 +92,10 @@ fn with_skills(found: &Found) -> impl Iterator<Item = (&Hit, &Skill)> {
 }
 
 /// The words that led to a skill, by where they were found.
-fn why(reasons: &[Reason]) -> String {
+fn why(hit: &Hit) -> String {
     let mut out = String::new();
     let mut field = None;
-    for reason in reasons {
+    for reason in &hit.why {
         if field.replace(reason.field) == Some(reason.field) {
             out.push_str(", ");
         } else {
@@ -108,7 +108,11 @@ fn why(reasons: &[Reason]) -> String {
         out.push_str(&reason.word);
     }
     if out.is_empty() {
-        "a similar name, or words in common with other results".clone_into(&mut out);
+        let cause = match hit.closeness {
+            Some(_) => "a similar meaning or name",
+            None => "a similar name, or words in common with other results",
+        };
+        cause.clone_into(&mut out);
     }
     out
 }
@@ -124,7 +128,7 @@ fn to_json(query: &str, found: &Found) -> Value {
             "address": snapshot.address(skill),
             "path": hit.path,
             "fits": hit.fit.as_str(),
-            "why": why(&hit.why),
+            "why": why(hit),
         })
     };
     json!({

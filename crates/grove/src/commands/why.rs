@@ -46,8 +46,14 @@ fn said(answer: &str, message: impl Into<String>, fix: Option<String>) -> Said {
     (answer.to_owned(), message.into(), fix)
 }
 
-pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> Outcome {
-    let views = host_views::all(looked);
+pub(super) fn run(
+    looked: &Looked,
+    name: &str,
+    task: Option<&str>,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let views = host_views::all(looked, task);
     let environment = looked.library.environment();
     let skills = answers(
         &views,
