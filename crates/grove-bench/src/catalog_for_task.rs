@@ -64,9 +64,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             .iter()
             .map(|order| made(snapshot, budget, Some(order)))
             .collect();
-        rows.push(row("order of the task", size, &tasks, snapshot, ordered.iter()));
+        rows.push(row(
+            "order of the task",
+            size,
+            &tasks,
+            snapshot,
+            ordered.iter(),
+        ));
     }
-    table::print(&["", "characters", "percent", "from", "to", "entries"], &rows);
+    table::print(
+        &["", "characters", "percent", "from", "to", "entries"],
+        &rows,
+    );
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{MeaningsFile, Audience, Hit, Query, Searcher, anything_fits};
+use grove_skills::search::{Audience, Hit, MeaningsFile, Query, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
 use grove_testkit::shared;
 use serde::Deserialize;
@@ -36,6 +36,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let file: Option<PathBuf> = arguments.value("--tasks")?;
     let table: Option<PathBuf> = arguments.value("--meaning")?;
+    let least: Option<f64> = arguments.value("--least-at-5")?;
     arguments.finish()?;
     let folder = folder.map_or_else(shared::real_corpus, Ok)?;
     let tasks = parse(&tasks_of(file.as_deref())?)?;
@@ -81,7 +82,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             }
         }
     }
-    Ok(())
+    let ours = contenders.last().map_or(&[][..], |(_, answers)| answers);
+    let pairs = tasks.iter().zip(ours);
+    let found: Vec<bool> = pairs
+        .filter(|(task, _)| task.half == "tune")
+        .map(|(task, answer)| is_hit(task, answer, 5))
+        .collect();
+    let hits = found.iter().filter(|is_hit| **is_hit).count();
+    let share = 100.0 * hits as f64 / found.len().max(1) as f64;
+    match least {
+        Some(least) if share < least => Err(format!("{share:.1} at 5 instead of {least}")),
+        _ => Ok(()),
+    }
 }
 
 /// The least that a first result has to have: its share of what was asked, and the same without its best word.
@@ -239,7 +251,8 @@ pub(crate) fn library_of(folders: &[PathBuf], table: Option<PathBuf>) -> Library
     let nowhere = PathBuf::from("/nonexistent");
     let environment = Environment {
         cache: None,
-        meanings: table.map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?))),
+        meanings: table
+            .map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?))),
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
     let request = Request {

@@ -15,10 +15,10 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::content::Content;
 use crate::digest::{Digest, append_field};
-use crate::entry_caps::{EntryCaps, Full, TakenEntries};
 use crate::eligibility::{self, Facts};
 use crate::entry::Entry;
 use crate::entry::resolving::{FoundFile, NameRules, Unranked, digest_fields, invalid, untrusted};
+use crate::entry_caps::{EntryCaps, Full, TakenEntries};
 use crate::host_refusal;
 use crate::hosts::{
     FrontmatterReading, Host, Identity, MissingDescription, MissingName, NameForm, NameFrom,

@@ -2,7 +2,6 @@
 //!
 //! The documents that are compared share most of their tokens, so the nearness of two tokens is computed once.
 
-use crate::pooled::product;
 use crate::record::Record;
 use crate::table::Table;
 
@@ -25,14 +24,16 @@ impl<'t> AskedTokens<'t> {
     /// The different tokens of a query, in the order of their numbers.
     pub(crate) fn of(table: &'t Table, tokens: impl Iterator<Item = u16>) -> Self {
         let tokens: Vec<u16> = tokens.take(MOST_ASKED).collect();
-        let wide = |token: &u16| {
-            let row = table.late_row(*token).iter();
-            row.map(|value| i16::from(value.cast_signed())).collect()
-        };
         Self {
             table,
-            rows: tokens.iter().map(wide).collect(),
-            weights: tokens.iter().map(|token| table.late_asked(*token)).collect(),
+            rows: tokens
+                .iter()
+                .map(|token| wide(table.late_row(*token)))
+                .collect(),
+            weights: tokens
+                .iter()
+                .map(|token| table.late_asked(*token))
+                .collect(),
             places: vec![0; table.tokens()],
             near: Vec::new(),
         }
@@ -53,7 +54,10 @@ impl<'t> AskedTokens<'t> {
             return 0;
         }
         let pairs = best.iter().zip(&self.weights);
-        pairs.map(|(best, weight)| i64::from(*best) * weight).sum::<i64>() / all
+        pairs
+            .map(|(best, weight)| i64::from(*best) * weight)
+            .sum::<i64>()
+            / all
     }
 
     /// Returns the place of a token's nearness to each asked one.
@@ -63,11 +67,29 @@ impl<'t> AskedTokens<'t> {
         };
         if *place == 0 {
             *place = self.near.len() as u32 + 1;
-            let (row, worth) = (self.table.late_row(token), self.table.late_told(token));
-            let worth = i32::try_from(worth).unwrap_or(0);
-            self.near
-                .extend(self.rows.iter().map(|asked| (product(asked, row) * worth) >> WORTH_DIGITS));
+            let row = wide(self.table.late_row(token));
+            let worth = i32::try_from(self.table.late_told(token)).unwrap_or(0);
+            let near = self
+                .rows
+                .iter()
+                .map(|asked| (product(asked, &row) * worth) >> WORTH_DIGITS);
+            self.near.extend(near);
         }
         *place as usize - 1
     }
+}
+
+/// Returns a row in wider numbers: it is multiplied with many others.
+fn wide(row: &[u8]) -> Vec<i16> {
+    row.iter()
+        .map(|value| i16::from(value.cast_signed()))
+        .collect()
+}
+
+/// Returns the sum of the products of two rows; see [`crate::pooled::product`].
+fn product(a: &[i16], b: &[i16]) -> i32 {
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| i32::from(*a) * i32::from(*b))
+        .sum()
 }

@@ -6,6 +6,8 @@ mod near;
 mod pooled;
 mod record;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 pub use table::{FILE_NAME, Table, TableError, find, open_file};

@@ -1,4 +1,8 @@
 //! The scores of documents by words and meaning together.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "weights and closeness have fewer digits than a float"
+)]
 
 use grove_catalog::search::{Document, FusedScores, MeaningBounds, Meanings, Records};
 
@@ -40,7 +44,7 @@ impl Meanings for Table {
         let documents = 0..by_words.len() as u32;
         let read = |document: u32| Record::read(self, records.of(document));
         let closeness: Vec<i32> = documents
-            .map(|document| read(document).map_or(0, |record| self.cosine(&of_query, record)))
+            .map(|document| read(document).map_or(0, |record| cosine(&of_query, record)))
             .collect();
         let weight = |weight: i32| weight as f32 / WEIGHT / ONE as f32;
         let (pooled, late) = (weight(self.settings.pooled), weight(self.settings.late));
@@ -50,7 +54,8 @@ impl Meanings for Table {
             .collect();
         let mut compared = AskedTokens::of(self, asked.keys().copied());
         for document in first(&scores, records) {
-            if let (Some(record), Some(score)) = (read(document), scores.get_mut(document as usize)) {
+            if let (Some(record), Some(score)) = (read(document), scores.get_mut(document as usize))
+            {
                 *score += late * compared.closeness(record) as f32;
             }
         }
@@ -62,17 +67,17 @@ impl Meanings for Table {
     }
 }
 
-impl Table {
-    /// Returns the closeness of a document's vector to that of a query.
-    fn cosine(&self, query: &[i16], record: Record<'_>) -> i32 {
-        let product = i64::from(product(query, record.vector)) << CUT;
-        i32::try_from(product * record.scale / (127 * ONE)).unwrap_or(0)
-    }
+/// Returns the closeness of a document's vector to that of a query.
+pub(crate) fn cosine(query: &[i16], record: Record<'_>) -> i32 {
+    let product = i64::from(product(query, record.vector)) << CUT;
+    i32::try_from(product * record.scale / (127 * ONE)).unwrap_or(0)
 }
 
 /// Returns the documents with the best scores; of equals the first.
 fn first(scores: &[f32], records: &Records<'_>) -> Vec<u32> {
-    let mut all: Vec<u32> = (0..scores.len() as u32).filter(|at| records.is_allowed(*at)).collect();
+    let mut all: Vec<u32> = (0..scores.len() as u32)
+        .filter(|at| records.is_allowed(*at))
+        .collect();
     let score = |at: &u32| scores.get(*at as usize).copied().unwrap_or(0.0);
     let order = |a: &u32, b: &u32| score(b).total_cmp(&score(a)).then(a.cmp(b));
     if all.len() > FIRST {

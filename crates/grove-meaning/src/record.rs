@@ -51,31 +51,51 @@ impl<'a> Record<'a> {
 /// Returns the record of a document.
 pub(crate) fn record(table: &Table, document: &Document<'_>) -> Vec<u8> {
     let end = document.body.char_indices().nth(BODY).map(|(at, _)| at);
-    let body = end.and_then(|end| document.body.get(..end)).unwrap_or(document.body);
+    let body = end
+        .and_then(|end| document.body.get(..end))
+        .unwrap_or(document.body);
     let mut tokens = Vec::with_capacity(WHOLE);
-    each_token(table, &document.name.replace(['-', '_'], " "), &mut |token| tokens.push(token));
+    each_token(
+        table,
+        &document.name.replace(['-', '_'], " "),
+        &mut |token| tokens.push(token),
+    );
     each_token(table, document.description, &mut |token| tokens.push(token));
     let short = tokens.len().min(SHORT);
     each_token(table, body, &mut |token| tokens.push(token));
     tokens.truncate(WHOLE);
-    let of_short = vector(table, &counts(tokens.get(..short).unwrap_or(&tokens)), |token| table.told(token));
+    let of_short = vector(
+        table,
+        &counts(tokens.get(..short).unwrap_or(&tokens)),
+        |token| table.told(token),
+    );
     let of_whole = vector(table, &counts(&tokens), |token| table.told(token));
     let share = table.settings.share;
     let both = of_short.iter().zip(&of_whole);
     let both: Vec<i64> = both
         .map(|(short, whole)| (short * share + whole * ((1 << 15) - share)) >> 15)
         .collect();
-    let most = both.iter().map(|value| value.abs()).max().unwrap_or(0).max(1);
+    let most = both
+        .iter()
+        .map(|value| value.abs())
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let mut record = Vec::with_capacity(SCALE + both.len() + KEPT * 2);
     record.extend_from_slice(&u16::try_from(most).unwrap_or(u16::MAX).to_le_bytes());
     // Rounded to the nearest.
     let small = both.iter().map(|value| {
         let half = most / 2 * value.signum();
-        i8::try_from((value * GREATEST + half) / most).unwrap_or(0).cast_unsigned()
+        i8::try_from((value * GREATEST + half) / most)
+            .unwrap_or(0)
+            .cast_unsigned()
     });
     record.extend(small);
     let mut seen = BTreeSet::new();
-    let once = tokens.into_iter().filter(|token| seen.insert(*token)).take(KEPT);
+    let once = tokens
+        .into_iter()
+        .filter(|token| seen.insert(*token))
+        .take(KEPT);
     record.extend(once.flat_map(u16::to_le_bytes));
     record
 }

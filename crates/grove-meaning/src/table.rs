@@ -13,7 +13,11 @@ use grove_fs::{FsError, files};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The name of the file that this reader is for, by the beginning of its content's digest.
-pub const FILE_NAME: &str = concat!("grove-meaning-", include_str!("../data/digest.txt"), ".table");
+pub const FILE_NAME: &str = concat!(
+    "grove-meaning-",
+    include_str!("../data/digest.txt"),
+    ".table"
+);
 
 const MAGIC: &[u8; 8] = b"grovemt1";
 /// The start of what the checksum covers.
@@ -118,7 +122,9 @@ impl Table {
         let is_sound = is_whole && first <= tokens && tokens < usize::from(FREE);
         let mut digest = [0; 32];
         digest.get_mut(..8)?.copy_from_slice(&sum.to_le_bytes());
-        digest.get_mut(8..16)?.copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        digest
+            .get_mut(8..16)?
+            .copy_from_slice(&(bytes.len() as u64).to_le_bytes());
         is_sound.then_some(())?;
         Some(Self {
             digest,
@@ -186,14 +192,21 @@ impl Table {
             Some(self.letters.start + u32::from_le_bytes(bytes) as usize)
         };
         let token = usize::from(token);
-        let start = token.checked_sub(1).map_or(Some(self.letters.start), end_of);
+        let start = token
+            .checked_sub(1)
+            .map_or(Some(self.letters.start), end_of);
         let range = start.zip(end_of(token)).map(|(start, end)| start..end);
-        range.and_then(|range| self.bytes.get(range)).unwrap_or_default()
+        range
+            .and_then(|range| self.bytes.get(range))
+            .unwrap_or_default()
     }
 
     fn weight(&self, token: u16, which: usize) -> i64 {
         let at = self.weights + (usize::from(token) * WEIGHTS + which) * 2;
-        let bytes = self.bytes.get(at..at + 2).and_then(|bytes| bytes.try_into().ok());
+        let bytes = self
+            .bytes
+            .get(at..at + 2)
+            .and_then(|bytes| bytes.try_into().ok());
         i64::from(u16::from_le_bytes(bytes.unwrap_or_default()))
     }
 

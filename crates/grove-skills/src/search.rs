@@ -22,10 +22,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::search::confusable::{self, Confusable};
-use grove_catalog::search::{self, Damaged, Index};
 use grove_catalog::catalog::TaskOrder;
 use grove_catalog::entry_caps::EntryCaps;
+use grove_catalog::search::confusable::{self, Confusable};
+use grove_catalog::search::{self, Damaged, Index};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
@@ -37,8 +37,8 @@ pub use meanings_file::{MeaningsFile, OpenMeanings};
 
 use crate::library::{Library, Look, LookAgain};
 use crate::sources::SkillFiles;
-use crate::world::World;
 use crate::troubles::file_error;
+use crate::world::World;
 
 /// The most skills that a task puts in order; a catalog has fewer entries by default.
 const MOST_RANKED: usize = 150;
@@ -125,11 +125,7 @@ impl Searcher {
     /// Returns the order of skills in a catalog that several children share: what is first for one of their tasks goes
     /// before what is second for another. A file that changed meanwhile is searched by name and description alone, as
     /// its text is not what the catalog leads to.
-    pub(crate) fn order_of(
-        &mut self,
-        skills: SearchedSkills<'_>,
-        tasks: &[String],
-    ) -> TaskOrder {
+    pub(crate) fn order_of(&mut self, skills: SearchedSkills<'_>, tasks: &[String]) -> TaskOrder {
         let all = |index: &Index| -> Result<Vec<Vec<usize>>, Damaged> {
             let ranked = tasks.iter().map(|task| {
                 let query = Query {
@@ -199,9 +195,8 @@ impl Searcher {
             }
         };
         let made_with = meanings.as_ref().map_or([0; 32], |it| it.digest());
-        let holds = |index: &Index| {
-            index.digest() == digest_of(snapshot) && index.meanings() == made_with
-        };
+        let holds =
+            |index: &Index| index.digest() == digest_of(snapshot) && index.meanings() == made_with;
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
             if damaged {

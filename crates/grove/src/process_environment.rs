@@ -68,7 +68,9 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
 fn meanings(data: &Path) -> Option<MeaningsFile> {
     let program = std::env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent);
-    let shared = beside.and_then(Path::parent).map(|folder| folder.join("share/grove"));
+    let shared = beside
+        .and_then(Path::parent)
+        .map(|folder| folder.join("share/grove"));
     let folders = [beside, shared.as_deref(), Some(data)];
     let file = grove_meaning::find(folders.into_iter().flatten())?;
     Some(MeaningsFile::new(file, |path| {

@@ -142,7 +142,7 @@ impl Builder {
             meanings: self.meanings_digest(),
             ..Head::default()
         };
-        out.finish(head, &links(&self.entries), &self.records.finish())
+        out.finish(&head, &links(&self.entries), &self.records.finish())
     }
 
     /// Sorts the words that are used, and numbers them anew in every entry.
@@ -370,7 +370,7 @@ impl Output {
         self.letters.extend_from_slice(letters.as_bytes());
     }
 
-    fn finish(self, head: Head, links: &str, records: &[u8]) -> Vec<u8> {
+    fn finish(self, head: &Head, links: &str, records: &[u8]) -> Vec<u8> {
         debug_assert_eq!(self.documents.len(), head.documents as usize * DOCUMENT);
         debug_assert_eq!(self.terms.len(), (head.words + head.stems) as usize * TERM);
         let mut core = self.documents;
@@ -386,7 +386,7 @@ impl Output {
             postings: core_end..postings_end,
             entries: postings_end..entries_end,
             records: entries_end..entries_end + records.len(),
-            ..head
+            ..head.clone()
         };
         head.before([&core, &self.postings, &self.entries, records])
     }

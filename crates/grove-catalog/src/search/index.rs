@@ -95,9 +95,13 @@ impl Index {
         let at = document as usize;
         let ends = self.head.documents as usize * 4;
         let start = at.checked_sub(1).map_or(Some(0), end_of);
-        let range = start.zip(end_of(at)).filter(|_| document < self.head.documents);
+        let range = start
+            .zip(end_of(at))
+            .filter(|_| document < self.head.documents);
         let range = range.map(|(start, end)| ends + start..ends + end);
-        range.and_then(|range| records.get(range)).unwrap_or_default()
+        range
+            .and_then(|range| records.get(range))
+            .unwrap_or_default()
     }
 
     /// Returns the number of its documents.

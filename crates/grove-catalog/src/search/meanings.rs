@@ -40,6 +40,7 @@ impl MeaningBounds {
 
     /// Returns the certainty that a document is the right one, by words and meaning.
     pub(super) fn fit(self, share: f32, closeness: i32) -> Fit {
+        #[expect(clippy::cast_precision_loss, reason = "parts of 16,384 are exact")]
         let part = |number: i32| number as f32 / Self::ONE;
         let sum = share + part(self.weight) * part(closeness);
         if sum >= part(self.well) {

@@ -61,7 +61,10 @@ mod tests {
             ("Review {item.path} for faults", "Review  for faults"),
             ("{task}", "Ship the release"),
             ("{previous}", "Ship the release"),
-            ("Look at {task}: {outputs.plan}", "Look at Ship the release: "),
+            (
+                "Look at {task}: {outputs.plan}",
+                "Look at Ship the release: ",
+            ),
             ("a { b", "a  b"),
             ("fn main() {}", "fn main() "),
         ] {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, TaskOrder, catalog, update, within_tokens,
+    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, TaskOrder, catalog, update,
+    within_tokens,
 };
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use grove_catalog::catalog::{self, Budget, Catalog, PlacedBy, Style, TaskOrder, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
-use grove_skills::search::Searcher;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
+use grove_skills::search::Searcher;
 use grove_spec::config::Limits;
 use serde_json::{Value, json};
 
