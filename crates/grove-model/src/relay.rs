@@ -238,9 +238,7 @@ impl RelayedAnswer {
         };
         loop {
             let Some(frame) = body.frame().await else {
-                if let Some(passing) = self.passing.take() {
-                    passing.end(self.status, self.is_stream());
-                }
+                self.end();
                 return None;
             };
             match frame {
@@ -254,6 +252,14 @@ impl RelayedAnswer {
                 }
                 Err(_) => return Some(Err(())),
             }
+        }
+    }
+
+    /// Takes note that the answer is whole, whatever else comes: a program that has all of it may hang up before its
+    /// connection ends.
+    pub fn end(&mut self) {
+        if let Some(passing) = self.passing.take() {
+            passing.end(self.status, self.is_stream());
         }
     }
 

@@ -3,16 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use grove_model::{
-    Block, Message, ModelClient as _, ModelError, ModelEvent, ModelRequest, Places, Player,
-    Recorder, ReplayError, Role, Tape,
+    AnswerCounter, Api, AskedRequest, Block, Deadlines, Message, ModelClient as _, ModelError,
+    ModelEvent, ModelRequest, Network, Places, Player, Recorder, RecordingSink, Relay, ReplayError,
+    Role, Tape,
 };
 use grove_plan::ModelFailure;
-use grove_testkit::model_server::{Reply, Script};
+use grove_testkit::model_server::{Delivery, Format, ModelServer, Reply, Script, ScriptedReply};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::World;
-use crate::world::{Asked, KEY, ask, request, runtime, said};
+use crate::world::{Asked, KEY, ask, provider, request, runtime, said};
 
 fn places(folder: &str, run: &str) -> Places {
     Places {
@@ -238,4 +239,48 @@ fn a_recording_that_cannot_be_written_is_a_warning() {
     assert_eq!(answer.unwrap().text(), "Done.");
     let message = "the recording is not whole: the disk is full".to_owned();
     assert_eq!(events.last(), Some(&ModelEvent::Warning { message }));
+}
+
+/// The provider keeps its connection open, as a program sees that hangs up once it has the whole answer.
+#[test]
+fn an_answer_that_is_whole_is_recorded_although_its_connection_goes_on() {
+    let reply = ScriptedReply::from(Reply::text("Whole."));
+    let length = Format::Anthropic.stream(&reply).len();
+    let delivery = Delivery {
+        hang_after_bytes: Some(length),
+        ..Delivery::default()
+    };
+    let server = ModelServer::start(Script::replies([ScriptedReply { delivery, ..reply }]));
+    let server = server.unwrap();
+    let endpoint = provider(Api::Anthropic, &server.url())
+        .endpoint(None)
+        .unwrap();
+    let sink = Arc::new(Mutex::new(Vec::new()));
+    let relay = Relay::new(Arc::new(Network::new()), endpoint, Deadlines::default());
+    let relay = relay
+        .recording_to(
+            Arc::clone(&sink) as Arc<dyn RecordingSink>,
+            places("/var/one", "r1x"),
+        )
+        .unwrap();
+    let body = json!({ "model": "m", "stream": true, "max_tokens": 9, "messages": [] }).to_string();
+    runtime().block_on(async {
+        let asked = AskedRequest {
+            method: http::Method::POST,
+            target: "/v1/messages".to_owned(),
+            headers: http::HeaderMap::new(),
+            body: body.into_bytes().into(),
+        };
+        let mut answer = relay.send(asked).await.unwrap();
+        let mut counter = AnswerCounter::new(Api::Anthropic, answer.is_stream(), 9);
+        while !counter.is_complete() {
+            counter.push(&answer.next().await.unwrap().unwrap());
+        }
+        answer.end();
+        answer.end();
+    });
+    let recorded = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
+    // The heading, and the answer once.
+    assert_eq!(recorded.lines().count(), 2, "{recorded}");
+    assert!(recorded.contains("Whole."), "{recorded}");
 }

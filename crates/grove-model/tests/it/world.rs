@@ -64,16 +64,19 @@ pub(crate) fn client(url: &str, network: Network, settings: AskSettings) -> Http
 }
 
 pub(crate) fn client_of(api: Api, url: &str, network: Network, settings: AskSettings) -> HttpModel {
-    let provider = Provider {
+    let endpoint = provider(api, url).endpoint(Some(Secret::new(KEY))).unwrap();
+    HttpModel::new(Arc::new(network), endpoint, settings)
+}
+
+pub(crate) fn provider(api: Api, url: &str) -> Provider {
+    Provider {
         name: "fake".to_owned(),
         api,
         base_url: url.to_owned(),
         key: None,
         models: Vec::new(),
         families: Vec::new(),
-    };
-    let endpoint = provider.endpoint(Some(Secret::new(KEY))).unwrap();
-    HttpModel::new(Arc::new(network), endpoint, settings)
+    }
 }
 
 /// The usual settings, but tries follow one another at once.

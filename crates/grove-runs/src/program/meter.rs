@@ -283,6 +283,7 @@ impl Metering {
                 now.push(&bytes);
             }
             if let Some(done) = counter.take_if(|counter| counter.is_complete()) {
+                answer.end();
                 self.record(done.finish(true)).await;
             }
             if sender.send(Portion::Bytes(bytes)).await.is_err() {

@@ -338,7 +338,7 @@ fn delegated(after_first: impl Fn(&Session)) {
 
     let ever = requests.iter().map(Request::json).filter(is_host);
     let mut ever = ever.flat_map(|request| results(&request));
-    let question = ever.any(|text| text.contains("asking: Which colour?"));
+    let question = ever.any(|text| text.contains("asking") && text.contains("Which colour?"));
     assert!(question, "somebody was told the question: {told:#?}");
     for (at, result) in [
         (3, "Painted it once."),
