@@ -52,7 +52,44 @@ fn without_variables(text: &str, whole: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use grove_plan::{LayoutRules, lay_out};
+    use grove_spec::chain::{Group, Step, Task};
+
     use super::*;
+
+    fn task(agent: &str, text: &str) -> Task {
+        Task {
+            agent: agent.to_owned(),
+            task: Some(text.to_owned()),
+            ..Task::default()
+        }
+    }
+
+    #[test]
+    fn children_of_one_step_share_the_order_of_their_catalog() {
+        let numbers = 0..20;
+        let twenty = numbers.map(|number| task("scout", &format!("Review module {number}")));
+        let group = Group {
+            tasks: twenty.chain([task("judge", "Judge")]).collect(),
+            settings: grove_spec::chain::GroupSettings::default(),
+        };
+        let steps = [
+            Step::Parallel(Box::new(group)),
+            Step::One(Box::new(task("scout", "Sum up"))),
+        ];
+        let rules = LayoutRules {
+            concurrency: 4,
+            max_tasks: 64,
+            max_items: None,
+            has_variables: true,
+        };
+        let layout = lay_out(&steps, rules).unwrap();
+        let of = |at: usize| catalog_tasks(&layout.tasks[at], &layout.tasks, None);
+        assert_eq!(of(0).len(), 20);
+        assert!((1..20).all(|at| of(at) == of(0)));
+        assert_eq!(of(20), ["Judge"], "another agent has another prompt");
+        assert_eq!(of(21), ["Sum up"], "another step has another task");
+    }
 
     #[test]
     fn what_is_known_later_is_no_part_of_the_task() {
