@@ -65,8 +65,8 @@ fn words_are_divided_into_the_longest_pieces() {
     assert_eq!(count(""), 0);
     assert_eq!(count("漢字"), 0, "the table has no such letters");
     assert_eq!(count(&"x".repeat(1_000)), 0, "data is no word");
-    let whole = tokens(&table, "unbelievably");
-    assert!((2..=4).contains(&whole.len()), "{whole:?}");
+    // As the model's own tokenizer divides it: un ##bel ##ie ##va ##bly.
+    assert_eq!(count("unbelievably"), 5);
 }
 
 #[test]
@@ -117,7 +117,8 @@ fn what_means_the_same_is_near() {
     assert_eq!(near("make a loaf with yeast"), 2);
 }
 
-/// Anybody who gets another digest here has other results than everybody else.
+/// Anybody who gets another digest here has other results than everybody else. It was also computed by a program in another
+/// language from the description of the records alone.
 #[test]
 fn records_are_the_same_everywhere() {
     let table = Table::open(bytes()).unwrap();
