@@ -56,6 +56,10 @@ pub(crate) fn all() -> Vec<Tool> {
                 "type": "string",
                 "description": "Digest of a catalog you have, or `last`: get only what changed",
             },
+            "task": {
+                "type": "string",
+                "description": "What you are about to do: the skills nearest to it come first",
+            },
         },
     });
     let about = |title: &str| {
@@ -133,6 +137,7 @@ pub(crate) struct ListedByHost {
 #[serde(default)]
 pub(crate) struct SkillsRequest {
     since: Option<String>,
+    task: Option<String>,
 }
 
 /// The reason why a call is not answered, in words for the model.
@@ -227,10 +232,16 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
+        library: &ServedLibrary,
         discovery: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
+<<<<<<< HEAD
     ) -> Result<String, CallError> {
+=======
+    ) -> Result<String, String> {
+        let task = self.task.as_deref().filter(|task| !task.trim().is_empty());
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         let limits = &discovery.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Names,
@@ -238,6 +249,7 @@ impl SkillsRequest {
             index_dir: None,
             exact: None,
             exclude: known.addresses,
+            task: task.map(|task| library.order_for(discovery, task)),
         };
         let told = Disclosure::in_memory(discovery, session).catalog(&asked);
         let told = told.map_err(|error| CallError::NotGiven(explain(&error, "")))?;

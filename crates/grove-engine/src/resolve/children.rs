@@ -94,6 +94,7 @@ pub(crate) struct ResolvedNode {
     pub(crate) is_base_named: bool,
 }
 
+<<<<<<< HEAD
 /// An agent that a task names, with its prompt in the folder where its child works.
 struct NamedAgent<'a> {
     agent: &'a Agent,
@@ -253,6 +254,17 @@ impl<'a> ChildResolver<'a> {
 
     fn agent(&self, task: &ChainTask, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
         let look = self.look;
+=======
+impl ChildResolver<'_> {
+    /// Finds everything about one child. The skills in its catalog are ordered by the tasks.
+    pub(crate) fn child(
+        &self,
+        planned: &PlannedTask<'_>,
+        tasks: Vec<String>,
+    ) -> Result<FoundChild, EngineError> {
+        let (look, asked, task) = (self.look, &self.order.request, planned.task);
+        let settings = &look.world.settings.settings;
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         let all = &look.snapshot.agents;
         let agent = entries::find(all.entries(), &task.agent)?;
         require_usable(all, agent)?;
@@ -261,6 +273,7 @@ impl<'a> ChildResolver<'a> {
         let options = PromptOptions {
             asked: Some(task.agent.clone()),
             skills: task.skills.clone(),
+            tasks,
             ..PromptOptions::default()
         };
         let place = self.look_in(&folder);

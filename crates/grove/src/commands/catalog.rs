@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
+<<<<<<< HEAD
 use grove_catalog::catalog::{self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, Treatment};
+=======
+use grove_catalog::catalog::{
+    self, Budget, BudgetUnit, Catalog, CatalogStyle, PlacedBy, TaskOrder, Treatment,
+};
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
+use grove_skills::search::Searcher;
 use grove_spec::config::ConfiguredLimits;
 use serde_json::{Value, json};
 
@@ -43,6 +50,7 @@ pub(super) fn run(
             .map(|folder| absolute(folder, discovered.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
+        task: order_for(discovered, arguments.task.as_deref()),
     };
     let told = Disclosure::new(&discovered.discovery, session.as_deref())
         .catalog(&asked)
@@ -104,7 +112,18 @@ fn budget(
     })
 }
 
+<<<<<<< HEAD
 fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
+=======
+/// Returns the order of skills for a task.
+pub(super) fn order_for(discovered: &DiscoveredLibrary, task: Option<&str>) -> Option<TaskOrder> {
+    let mut searcher = Searcher::default();
+    task.map(|task| searcher.order_for(&discovered.look, task))
+}
+
+/// A budget in tokens is counted exactly where that can be done.
+fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
     let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;
     counts.then_some((tokens, tokens::count as CountTokens))
@@ -155,6 +174,11 @@ fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
             "description": entry.description,
             "location": entry.location,
             "skills": entry.skills,
+            "placedBy": entry.placed_by.as_str(),
+            "rank": match entry.placed_by {
+                PlacedBy::Task(rank) => Some(rank),
+                PlacedBy::Pin | PlacedBy::Use | PlacedBy::Near | PlacedBy::Usual => None,
+            },
             "cost": shown(entry.cost),
         })
     };

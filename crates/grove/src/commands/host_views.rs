@@ -12,6 +12,7 @@ use grove_skills::{
 };
 use serde::Serialize;
 
+use super::catalog::order_for;
 use super::check::count_findings;
 use super::{DiscoveredLibrary, cost};
 
@@ -77,7 +78,12 @@ impl HostView {
         paths.filter(is_there).cloned().collect()
     }
 
+<<<<<<< HEAD
     pub(super) fn own(discovered: &DiscoveredLibrary) -> Self {
+=======
+    /// Grove's own view, of what was discovered at.
+    pub(super) fn own(discovered: &DiscoveredLibrary, task: Option<&str>) -> Self {
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Xml,
@@ -85,6 +91,7 @@ impl HostView {
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
+            task: order_for(discovered, task),
         };
         let told = Disclosure::new(&discovered.discovery, None).preview(&asked);
         let lines = told.report.lines.iter();
@@ -183,13 +190,13 @@ pub(super) fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub(super) fn all(discovered: &DiscoveredLibrary) -> Vec<HostView> {
+pub(super) fn all(discovered: &DiscoveredLibrary, task: Option<&str>) -> Vec<HostView> {
     if let DiscoveryView::Host(name) = &discovered.request.view
         && let Some(host) = hosts::by_name(name)
     {
         return vec![HostView::of_host(discovered, host)];
     }
-    let mut views = vec![HostView::own(discovered)];
+    let mut views = vec![HostView::own(discovered, task)];
     if discovered.request.view == DiscoveryView::Own {
         let environment = discovered.library.environment();
         let hosts = machine_hosts::found(environment).into_iter();

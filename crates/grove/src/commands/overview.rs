@@ -15,7 +15,7 @@ use crate::table::Table;
 
 pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
-    let views = host_views::all(discovered);
+    let views = host_views::all(discovered, None);
     let attention = attention(snapshot, &views);
     if json {
         let limits = &discovered.world.settings.settings.limits;

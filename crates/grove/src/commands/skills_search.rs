@@ -2,9 +2,13 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
+<<<<<<< HEAD
 use grove_skills::search::{
     self, MatchedWord, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher,
 };
+=======
+use grove_skills::search::{self, Audience, Found, SearchHit, SearchQuery, Searcher};
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use serde_json::{Value, json};
 
 use super::{DiscoveredLibrary, Outcome, counted, discover_in_session, unread};
@@ -83,7 +87,7 @@ fn print(
         table.row(&[
             &shown,
             hit.fit.as_str(),
-            &why(&hit.why),
+            &why(hit),
             skill.description().unwrap_or(""),
         ]);
     }
@@ -99,10 +103,15 @@ fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
+<<<<<<< HEAD
 fn why(reasons: &[MatchedWord]) -> String {
+=======
+/// The words that led to a skill, by where they were found.
+fn why(hit: &SearchHit) -> String {
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let mut out = String::new();
     let mut field = None;
-    for reason in reasons {
+    for reason in &hit.why {
         if field.replace(reason.field) == Some(reason.field) {
             out.push_str(", ");
         } else {
@@ -115,7 +124,11 @@ fn why(reasons: &[MatchedWord]) -> String {
         out.push_str(&reason.word);
     }
     if out.is_empty() {
-        "a similar name, or words in common with other results".clone_into(&mut out);
+        let cause = match hit.closeness {
+            Some(_) => "a similar meaning or name",
+            None => "a similar name, or words in common with other results",
+        };
+        cause.clone_into(&mut out);
     }
     out
 }
@@ -131,7 +144,7 @@ fn to_json(query: &str, found: &SearchResult) -> Value {
             "address": snapshot.address(skill),
             "path": hit.path,
             "fits": hit.fit.as_str(),
-            "why": why(&hit.why),
+            "why": why(hit),
         })
     };
     json!({

@@ -48,11 +48,17 @@ fn answer_words(answer: &str, message: impl Into<String>, fix: Option<String>) -
 pub(super) fn run(
     discovered: &DiscoveredLibrary,
     name: &str,
+    task: Option<&str>,
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
+<<<<<<< HEAD
     let views = host_views::all(discovered);
     let environment = discovered.library.environment();
+=======
+    let views = host_views::all(looked, task);
+    let environment = looked.library.environment();
+>>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let skills = answers(
         &views,
         &|view| Some(view.discovery.snapshot.entries()),
