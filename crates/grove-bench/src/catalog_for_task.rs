@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Request, Style, TaskOrder, catalog};
+use grove_catalog::catalog::{
+    Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, CatalogStyle, TaskOrder, catalog,
+};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::Searcher;
 use grove_testkit::shared;
@@ -33,17 +35,17 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let mut tasks = parse(&tasks_of(file.as_deref())?)?;
     tasks.retain(|task| half == "all" || task.half == half);
     let mut library = library_of(&folders, table);
-    let look = library.look();
-    let snapshot = &look.snapshot;
+    let discovery = library.discover();
+    let snapshot = &discovery.snapshot;
     require_expected(&tasks, snapshot)?;
     let mut searcher = Searcher::default();
     let orders: Vec<TaskOrder> = tasks
         .iter()
-        .map(|task| searcher.order_for(&look, &task.text))
+        .map(|task| searcher.order_for(&discovery, &task.text))
         .collect();
     if let Some(at) = shown {
-        let budget = Budget::chars(BUDGETS[1], ENTRIES);
-        let usual = catalog(snapshot, &request(Style::Xml, budget));
+        let budget = CatalogBudget::chars(BUDGETS[1], ENTRIES);
+        let usual = catalog(snapshot, &request(CatalogStyle::Xml, budget));
         let ordered = made(snapshot, budget, orders.get(at));
         let task = tasks.get(at).map_or("", |task| &task.text);
         println!("{task}\n\n{}\n\n{}", usual.text, ordered.text);
@@ -56,7 +58,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     );
     let mut rows = Vec::new();
     for size in BUDGETS {
-        let budget = Budget::chars(size, ENTRIES);
+        let budget = CatalogBudget::chars(size, ENTRIES);
         let usual = made(snapshot, budget, None);
         let all = std::iter::repeat_n(&usual, tasks.len());
         rows.push(row("usual order", size, &tasks, snapshot, all));
@@ -79,10 +81,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn made(snapshot: &Snapshot, budget: Budget, task: Option<&TaskOrder>) -> Catalog {
-    let request = Request {
+fn made(snapshot: &Snapshot, budget: CatalogBudget, task: Option<&TaskOrder>) -> Catalog {
+    let request = CatalogRequest {
         task,
-        ..request(Style::Xml, budget)
+        ..request(CatalogStyle::Xml, budget)
     };
     catalog(snapshot, &request)
 }
@@ -115,7 +117,9 @@ fn has_right_skill(task: &Task, snapshot: &Snapshot, made: &Catalog) -> bool {
         let name = snapshot.skills[line.skill].name();
         let entry = line.entry.and_then(|at| made.entries.get(at));
         let is_own = entry.is_some_and(|entry| {
-            entry.kind == EntryKind::Skill && entry.description.is_some() && entry.name == name
+            entry.kind == CatalogEntryKind::Skill
+                && entry.description.is_some()
+                && entry.name == name
         });
         is_own && task.expected.iter().any(|expected| expected == name)
     })

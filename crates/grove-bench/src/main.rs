@@ -90,11 +90,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
         Some("watch") => watch::run(arguments),
-<<<<<<< HEAD
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, instructions, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
-=======
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-for-task, catalog-hosts, children, graph, journal, prompt, reload, search, search-quality, serve, trust or watch".to_owned()),
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-for-task, catalog-hosts, children, graph, instructions, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
     }
 }
 

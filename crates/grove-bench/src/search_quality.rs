@@ -7,13 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-<<<<<<< HEAD
-use grove_skills::search::{SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits};
+use grove_skills::search::{
+    MeaningsFile, SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits,
+};
 use grove_skills::{Discovery, DiscoveryRequest, DiscoveryView, Environment, Library};
-=======
-use grove_skills::search::{SearchAudience, SearchHit, MeaningsFile, SearchQuery, Searcher, anything_fits};
-use grove_skills::{Environment, Library, Discovery, DiscoveryRequest, DiscoveryView};
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -44,23 +41,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let least: Option<f64> = arguments.value("--least-at-5")?;
     arguments.finish()?;
     let folder = folder.map_or_else(shared::real_corpus, Ok)?;
-<<<<<<< HEAD
-    let text = match file {
-        None => TASKS.to_owned(),
-        Some(file) => std::fs::read_to_string(&file)
-            .map_err(|error| format!("cannot read {}: {error}", file.display()))?,
-    };
-    let tasks = parse(&text)?;
-    let mut library = library(&folder);
-    let look = library.discover();
-=======
     let tasks = parse(&tasks_of(file.as_deref())?)?;
     let mut library = library_of(&[folder], table);
-    let look = library.look();
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
-    let snapshot = &look.snapshot;
+    let discovery = library.discover();
+    let snapshot = &discovery.snapshot;
     require_expected(&tasks, snapshot)?;
-    let contenders = answers(&mut library, &look, &tasks);
+    let contenders = answers(&mut library, &discovery, &tasks);
     println!(
         "{} skills, {} tasks; hits in percent",
         snapshot.skills.len(),
@@ -87,7 +73,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         println!("{half}: {} tasks", of_half.len());
         table::print(&["", "at 1", "at 5", "at 10"], &rows);
     }
-    print_doubt(&mut library, &look, &tasks, show_settings)?;
+    print_doubt(&mut library, &discovery, &tasks, show_settings)?;
     if show_failures && let Some((_, answers)) = contenders.last() {
         for (task, answer) in tasks.iter().zip(answers) {
             if task.half == "tune" && !is_hit(task, answer, 5) {

@@ -2,7 +2,7 @@
 
 use grove_spec::config::Settings;
 
-use crate::root::Source;
+use crate::root::RootSource;
 
 /// The most skills that may be entries of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Full {
 #[derive(Debug)]
 pub(crate) struct TakenEntries {
     caps: EntryCaps,
-    of_sources: [usize; Source::ALL.len()],
+    of_sources: [usize; RootSource::ALL.len()],
     of_roots: Vec<usize>,
 }
 
@@ -43,13 +43,13 @@ impl TakenEntries {
     pub(crate) fn new(caps: EntryCaps, n_roots: usize) -> Self {
         Self {
             caps,
-            of_sources: [0; Source::ALL.len()],
+            of_sources: [0; RootSource::ALL.len()],
             of_roots: vec![0; n_roots],
         }
     }
 
     /// Takes an entry for the next skill of a source and a root.
-    pub(crate) fn take(&mut self, source: Source, root: usize) -> Result<(), Full> {
+    pub(crate) fn take(&mut self, source: RootSource, root: usize) -> Result<(), Full> {
         let of_source = &mut self.of_sources[source as usize];
         if *of_source >= self.caps.per_source {
             return Err(Full::Source);

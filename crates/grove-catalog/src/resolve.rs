@@ -396,19 +396,14 @@ fn apply_entry_limits(
             StateReason::new("source-limit", message, fix)
         };
         let whose = source.as_str().to_owned() + " source";
-<<<<<<< HEAD
-        let of_the_source = reason(&whose, limits.per_source, "loaded_per_source");
-        let mut of_roots: Vec<Option<StateReason>> = vec![None; roots.len()];
-=======
         let of_the_source = reason(&whose, per_source, "loaded_per_source");
-        let mut of_roots: Vec<Option<Reason>> = vec![None; roots.len()];
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+        let mut of_roots: Vec<Option<StateReason>> = vec![None; roots.len()];
         let total = of_source.len();
         for at in of_source {
             let root = skills[at].place.root;
             let why = match taken.take(source, root) {
                 Ok(()) => continue,
-                Err(Full::RootSource) => &of_the_source,
+                Err(Full::Source) => &of_the_source,
                 Err(Full::Root) => of_roots[root].get_or_insert_with(|| {
                     let whose = "root ".to_owned() + &roots[root].label;
                     reason(&whose, per_root, "loaded_per_root")

@@ -2,12 +2,9 @@
 
 mod acceptance;
 pub(crate) mod approving;
-<<<<<<< HEAD
+mod catalog_tasks;
 mod child_limits;
 mod child_tools;
-=======
-mod catalog_tasks;
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 mod children;
 mod files_told;
 pub(crate) mod forks;
@@ -42,15 +39,11 @@ use crate::model_settings::ModelSettings;
 use crate::order::{RunOrder, all_wrong};
 use crate::submit_key::{KeyOwner, SubmitKey};
 use approving::Approving;
-<<<<<<< HEAD
+use catalog_tasks::catalog_tasks;
 use child_limits::{least, usual_time_ms};
 #[cfg(test)]
 pub(crate) use child_tools::{ListedTools, of_reviewer};
 use children::{ChildResolver, NO_TREE, ResolvedNode};
-=======
-use catalog_tasks::catalog_tasks;
-use children::{ChildResolver, ResolvedNode, NO_TREE, least};
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use forks::{Forked, Launch};
 use schema_files::SavedChain;
 use worktree_plans::Worktrees;
@@ -457,15 +450,10 @@ fn found_nodes(resolver: &ChildResolver<'_>) -> Result<FoundNodes, EngineError> 
     resolver.prefer_conversation(&layout.tasks);
     let (mut nodes, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
-<<<<<<< HEAD
-        let found = resolver.node(planned);
-        let found = found.and_then(|node| Ok((resolver.reviewer(&node)?, node)));
-=======
         let whole = Some(order.request.task.as_str());
         let tasks = catalog_tasks(planned, &layout.tasks, whole);
-        let found = resolver.child(planned, tasks);
-        let found = found.and_then(|child| Ok((resolver.reviewer(&child)?, child)));
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+        let found = resolver.node(planned, tasks);
+        let found = found.and_then(|node| Ok((resolver.reviewer(&node)?, node)));
         match found {
             Ok((reviewer, node)) => {
                 nodes.push(node);

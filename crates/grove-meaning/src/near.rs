@@ -4,7 +4,7 @@
     reason = "weights and closeness have fewer digits than a float"
 )]
 
-use grove_catalog::search::{Document, FusedScores, MeaningBounds, Meanings, Records};
+use grove_catalog::search::{FusedScores, MeaningBounds, Meanings, Records, SearchDocument};
 
 use crate::integers::ONE;
 use crate::late::AskedTokens;
@@ -27,7 +27,7 @@ impl Meanings for Table {
         self.own_digest()
     }
 
-    fn record(&self, document: &Document<'_>) -> Vec<u8> {
+    fn record(&self, document: &SearchDocument<'_>) -> Vec<u8> {
         record(self, document)
     }
 

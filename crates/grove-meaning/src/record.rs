@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grove_catalog::search::Document;
+use grove_catalog::search::SearchDocument;
 
 use crate::pooled::vector;
 use crate::table::Table;
@@ -49,7 +49,7 @@ impl<'a> Record<'a> {
 }
 
 /// Returns the record of a document.
-pub(crate) fn record(table: &Table, document: &Document<'_>) -> Vec<u8> {
+pub(crate) fn record(table: &Table, document: &SearchDocument<'_>) -> Vec<u8> {
     let end = document.body.char_indices().nth(BODY).map(|(at, _)| at);
     let body = end
         .and_then(|end| document.body.get(..end))

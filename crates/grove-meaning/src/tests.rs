@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grove_catalog::Digest;
-use grove_catalog::search::{Builder, Document, Index, Meanings};
+use grove_catalog::search::{IndexBuilder, Meanings, SearchDocument, SearchIndex};
 use grove_fs::files;
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ fn tokens(table: &Table, text: &str) -> Vec<u16> {
     tokens
 }
 
-fn document(name: &'static str, description: &'static str) -> Document<'static> {
-    Document {
+fn document(name: &'static str, description: &'static str) -> SearchDocument<'static> {
+    SearchDocument {
         key: 1,
         name,
         id: name,
@@ -84,11 +84,11 @@ fn what_means_the_same_is_near() {
         document("bank", "Reconcile account statements with the ledger"),
         document("bake", "Recipes for bread and cakes"),
     ];
-    let mut builder = Builder::new(Some(Arc::new(Table::open(bytes()).unwrap())));
+    let mut builder = IndexBuilder::new(Some(Arc::new(Table::open(bytes()).unwrap())));
     for skill in &skills {
         builder.add(skill);
     }
-    let index = Index::open(builder.finish([0; 32])).unwrap();
+    let index = SearchIndex::open(builder.finish([0; 32])).unwrap();
     assert_eq!(index.meanings(), table.digest());
     let near = |query: &str| {
         let asked = vector(&table, &counts(&tokens(&table, query)), |token| {
@@ -117,7 +117,7 @@ fn what_means_the_same_is_near() {
     assert_eq!(near("make a loaf with yeast"), 2);
 }
 
-/// RepositoryOrPerson who gets another digest here has other results than everybody else. It was also computed by a program in another
+/// A build with another digest here has other results than the others. The digest was also computed by a program in another
 /// language from the description of the records alone.
 #[test]
 fn records_are_the_same_everywhere() {

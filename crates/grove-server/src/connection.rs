@@ -178,13 +178,8 @@ impl ServerHandler for ClientConnection {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
                     answered(library, work, |discovery| {
                         let client = client.as_ref().map(|client| client.name.as_str());
-<<<<<<< HEAD
                         let known = library.listed_by(client, discovery);
-                        request.answer(discovery, session, known)
-=======
-                        let known = library.listed_by(client, look);
-                        request.answer(library, look, session, known)
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+                        request.answer(library, discovery, session, known)
                     })
                 })
                 .await?

@@ -236,12 +236,8 @@ impl SkillsRequest {
         discovery: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
-<<<<<<< HEAD
     ) -> Result<String, CallError> {
-=======
-    ) -> Result<String, String> {
         let task = self.task.as_deref().filter(|task| !task.trim().is_empty());
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         let limits = &discovery.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Names,

@@ -19,12 +19,8 @@ use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::catalog_files;
 use crate::instructions;
-<<<<<<< HEAD
 use crate::library::{Discovery, StaleRead};
-=======
-use crate::library::{Discovery, Unsteady};
 use crate::search::SearchedSkills;
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 

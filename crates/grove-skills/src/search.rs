@@ -129,7 +129,7 @@ impl Searcher {
     pub(crate) fn order_of(&mut self, skills: SearchedSkills<'_>, tasks: &[String]) -> TaskOrder {
         let all = |index: &SearchIndex| -> Result<Vec<Vec<usize>>, DamagedIndex> {
             let ranked = tasks.iter().map(|task| {
-                let query = Query {
+                let query = SearchQuery {
                     text: task,
                     limit: MOST_RANKED,
                     audience: SearchAudience::Model,

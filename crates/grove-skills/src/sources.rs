@@ -203,9 +203,6 @@ impl Sources {
         self
     }
 
-<<<<<<< HEAD
-    /// Returns the world that the discovery was made in.
-=======
     /// Returns the order of skills in a catalog for tasks.
     pub(crate) fn order_of(&self, skills: SearchedSkills<'_>, tasks: &[String]) -> TaskOrder {
         let searcher = self.searcher.lock();
@@ -213,8 +210,7 @@ impl Sources {
         searcher.order_of(skills, tasks)
     }
 
-    /// The surroundings that the discovery was made in.
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+    /// Returns the world that the discovery was made in.
     pub fn world(&self) -> &World {
         &self.world
     }

@@ -20,8 +20,6 @@ use super::writing::frame;
 /// The most characters of a skill's description when the skill gets its entry.
 pub(crate) const FIRST_LENGTH: usize = 80;
 
-<<<<<<< HEAD
-=======
 /// The number of skills nearest to a task that are shown first, and the characters of description that they get then.
 /// About so many fit into 6,000 characters, the least that a catalog is worth reading with.
 const NEAREST: (usize, usize) = (16, 240);
@@ -44,8 +42,6 @@ impl Growth {
     };
 }
 
-/// The most bytes that the mark of a cut takes.
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 const MARK_BYTES: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -573,17 +569,7 @@ pub(crate) fn prefix(material: &CatalogMaterial<'_>, id: NodeId, form: EntryForm
     }
 }
 
-<<<<<<< HEAD
-/// Returns false for a skill beyond the limits on entries, which stays behind its group.
-fn may_be_entry(material: &CatalogMaterial<'_>, id: NodeId) -> bool {
-    let skill = material.forest.skill(id);
-    skill.is_none_or(|skill| material.snapshot.skills[skill].state != EntryState::Capped)
-}
-
 fn first_cut(description: &str) -> TextCut {
-=======
-fn first_cut(description: &str) -> Cut {
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let first = cuts(description).take_while(|cut| cut.length <= FIRST_LENGTH);
     first.last().unwrap_or(TextCut { end: 0, length: 0 })
 }

@@ -2,11 +2,11 @@
 
 use crate::entry_caps::{EntryCaps, TakenEntries};
 use crate::snapshot::Snapshot;
-use crate::state::State;
+use crate::state::EntryState;
 
-use super::Request;
+use super::CatalogRequest;
 use super::forest::{EVERYTHING, Forest, NodeId, is_named};
-use super::texts::Material;
+use super::texts::CatalogMaterial;
 
 /// The skills that the search for a task found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +58,10 @@ impl PlacedBy {
 
 /// Returns the cause of the place of a node's entry.
 pub(super) fn placed_by(
-    material: &Material<'_>,
+    material: &CatalogMaterial<'_>,
     id: NodeId,
     key: &str,
-    request: &Request<'_>,
+    request: &CatalogRequest<'_>,
 ) -> PlacedBy {
     let (forest, snapshot) = (&material.forest, material.snapshot);
     let ranked = request.task.map_or(&[][..], |task| &task.ranked);
@@ -88,11 +88,11 @@ pub(super) fn placed_by(
 
 /// Returns by skill if it may be an entry of its own. For a task the limits on entries are taken in its order: pinned
 /// skills, ranked ones, then those that have entries without a task.
-pub(super) fn may_be_entries(snapshot: &Snapshot, request: &Request<'_>) -> Vec<bool> {
+pub(super) fn may_be_entries(snapshot: &Snapshot, request: &CatalogRequest<'_>) -> Vec<bool> {
     let skills = &snapshot.skills;
     let usual: Vec<bool> = skills
         .iter()
-        .map(|skill| skill.state != State::Capped)
+        .map(|skill| skill.state != EntryState::Capped)
         .collect();
     let Some(task) = request.task.filter(|_| usual.contains(&false)) else {
         return usual;

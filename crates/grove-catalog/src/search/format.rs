@@ -22,12 +22,7 @@ pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
 /// A document: its key, the place of its entry, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
-<<<<<<< HEAD
-#[derive(Debug, Clone, PartialEq, Eq)]
-=======
-/// The head of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 pub(super) struct IndexHead {
     pub(super) documents: u32,
     /// Words as they are written; they come first.
@@ -43,14 +38,8 @@ pub(super) struct IndexHead {
 }
 
 impl IndexHead {
-<<<<<<< HEAD
-    pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.entries.end);
-=======
-    /// Returns a whole file: the head before its parts.
     pub(super) fn before(&self, parts: [&[u8]; 4]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.records.end);
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[0; CHECKED - MAGIC.len()]);
         for count in [self.documents, self.words, self.stems] {

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use super::Fit;
-use super::entry::Document;
-use super::index::Index;
+use super::SearchFit;
+use super::entry::SearchDocument;
+use super::index::SearchIndex;
 
 /// A source of closeness between texts by what they mean.
 pub trait Meanings: Debug + Send + Sync {
@@ -12,7 +12,7 @@ pub trait Meanings: Debug + Send + Sync {
     fn digest(&self) -> [u8; 32];
 
     /// Returns what an index keeps of a document.
-    fn record(&self, document: &Document<'_>) -> Vec<u8>;
+    fn record(&self, document: &SearchDocument<'_>) -> Vec<u8>;
 
     /// Returns the scores of all documents by words and meaning; the best score by words is 1.
     fn fuse(&self, query: &str, records: &Records<'_>, by_words: &[f32]) -> FusedScores;
@@ -39,16 +39,16 @@ impl MeaningBounds {
     const ONE: f32 = 16_384.0;
 
     /// Returns the certainty that a document is the right one, by words and meaning.
-    pub(super) fn fit(self, share: f32, closeness: i32) -> Fit {
+    pub(super) fn fit(self, share: f32, closeness: i32) -> SearchFit {
         #[expect(clippy::cast_precision_loss, reason = "parts of 16,384 are exact")]
         let part = |number: i32| number as f32 / Self::ONE;
         let sum = share + part(self.weight) * part(closeness);
         if sum >= part(self.well) {
-            Fit::Well
+            SearchFit::Well
         } else if sum >= part(self.perhaps) {
-            Fit::Perhaps
+            SearchFit::Perhaps
         } else {
-            Fit::Hardly
+            SearchFit::Hardly
         }
     }
 }
@@ -65,7 +65,7 @@ pub struct FusedScores {
 /// The records of an index, and the documents that may be results.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
-    pub(super) index: &'a Index,
+    pub(super) index: &'a SearchIndex,
     pub(super) allowed: &'a dyn Fn(u32) -> bool,
 }
 

@@ -6,12 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{FIELDS, until};
-<<<<<<< HEAD
 use super::index::{IndexTerm, SearchIndex};
-=======
-use super::index::{SearchIndex, Term};
 use super::meanings::Records;
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use super::near_words::near;
 use super::stem::stem;
 use super::typed_names::typed_names;
@@ -34,12 +30,8 @@ const COMMON: u32 = 4;
 const FAINT: f32 = 0.03;
 /// The number of query words from which on a match of only one is no answer.
 const SEVERAL: usize = 4;
-<<<<<<< HEAD
-=======
 /// The score of a usual best document, where the words lead to none.
 const USUAL_BEST: f32 = 20.0;
-/// The most words that are compared with an unknown one.
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 const MAX_COMPARED: u32 = 5_000;
 
 /// The index cannot be read and has to be made again.

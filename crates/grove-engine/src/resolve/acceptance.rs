@@ -93,42 +93,6 @@ impl ChildResolver<'_> {
         self.approving
             .require(digest, &message, Strange::new(lines))
     }
-<<<<<<< HEAD
-=======
-
-    /// Returns the reviewer of a child's work: another child with a context of its own and tools that change nothing.
-    pub(crate) fn reviewer(&self, author: &FoundChild) -> Result<Option<FoundChild>, EngineError> {
-        let of = &author.request;
-        let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
-            return Ok(None);
-        };
-        let task = ChainTask {
-            agent: review.agent.clone(),
-            label: Some(format!("review of {}", of.id)),
-            ..ChainTask::default()
-        };
-        let planned = PlannedTask {
-            id: of.id.reviewer(),
-            after: Vec::new(),
-            group: None,
-            task: &task,
-            settings: None,
-            text: String::new(),
-            inputs: Some(Inputs {
-                reviews: Some(of.id.clone()),
-                ..Inputs::default()
-            }),
-            list: None,
-        };
-        let mut found = self.child(&planned, Vec::new())?;
-        if found.request.address == of.address {
-            let message = format!("`{}` would review its own work", of.agent);
-            return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
-        }
-        grove_runs::make_reviewer(&mut found.request, of);
-        Ok(Some(found))
-    }
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 }
 
 fn parse(value: &serde_json::Value) -> Result<Acceptance, EngineError> {

@@ -53,15 +53,15 @@ fn without_variables(text: &str, whole: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use grove_plan::{LayoutRules, lay_out};
-    use grove_spec::chain::{Group, Step, Task};
+    use grove_spec::chain::{ChainStep, ChainTask, ParallelTasks};
 
     use super::*;
 
-    fn task(agent: &str, text: &str) -> Task {
-        Task {
+    fn task(agent: &str, text: &str) -> ChainTask {
+        ChainTask {
             agent: agent.to_owned(),
             task: Some(text.to_owned()),
-            ..Task::default()
+            ..ChainTask::default()
         }
     }
 
@@ -69,13 +69,13 @@ mod tests {
     fn children_of_one_step_share_the_order_of_their_catalog() {
         let numbers = 0..20;
         let twenty = numbers.map(|number| task("scout", &format!("Review module {number}")));
-        let group = Group {
+        let group = ParallelTasks {
             tasks: twenty.chain([task("judge", "Judge")]).collect(),
             settings: grove_spec::chain::GroupSettings::default(),
         };
         let steps = [
-            Step::Parallel(Box::new(group)),
-            Step::One(Box::new(task("scout", "Sum up"))),
+            ChainStep::Parallel(Box::new(group)),
+            ChainStep::One(Box::new(task("scout", "Sum up"))),
         ];
         let rules = LayoutRules {
             concurrency: 4,

@@ -94,7 +94,6 @@ pub(crate) struct ResolvedNode {
     pub(crate) is_base_named: bool,
 }
 
-<<<<<<< HEAD
 /// An agent that a task names, with its prompt in the folder where its child works.
 struct NamedAgent<'a> {
     agent: &'a Agent,
@@ -146,10 +145,14 @@ impl NamedAgent<'_> {
 }
 
 impl<'a> ChildResolver<'a> {
-    /// Finds everything about the child of a task.
-    pub(crate) fn node(&self, planned: &PlannedTask<'_>) -> Result<ResolvedNode, EngineError> {
+    /// Finds everything about the child of a task. The skills in its catalog are ordered by the tasks.
+    pub(crate) fn node(
+        &self,
+        planned: &PlannedTask<'_>,
+        tasks: Vec<String>,
+    ) -> Result<ResolvedNode, EngineError> {
         let folder = self.folder_of(planned)?;
-        let named = self.agent(planned.task, folder)?;
+        let named = self.agent(planned.task, tasks, folder)?;
         let engine = self.engine(planned.task, &named)?;
         let schema = self.schema(planned.task)?;
         let mut notes = Vec::new();
@@ -214,7 +217,7 @@ impl<'a> ChildResolver<'a> {
             agent: review.agent.clone(),
             ..ChainTask::default()
         };
-        let named = self.agent(&task, of.place.folder.clone())?;
+        let named = self.agent(&task, Vec::new(), of.place.folder.clone())?;
         if named.address == of.address {
             let message = format!("`{}` would review its own work", of.agent);
             return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
@@ -252,19 +255,13 @@ impl<'a> ChildResolver<'a> {
         }))
     }
 
-    fn agent(&self, task: &ChainTask, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
-        let look = self.look;
-=======
-impl ChildResolver<'_> {
-    /// Finds everything about one child. The skills in its catalog are ordered by the tasks.
-    pub(crate) fn child(
+    fn agent(
         &self,
-        planned: &PlannedTask<'_>,
+        task: &ChainTask,
         tasks: Vec<String>,
-    ) -> Result<FoundChild, EngineError> {
-        let (look, asked, task) = (self.look, &self.order.request, planned.task);
-        let settings = &look.world.settings.settings;
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+        folder: PathBuf,
+    ) -> Result<NamedAgent<'a>, EngineError> {
+        let look = self.look;
         let all = &look.snapshot.agents;
         let agent = entries::find(all.entries(), &task.agent)?;
         require_usable(all, agent)?;

@@ -3,13 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-<<<<<<< HEAD
-    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, catalog, update,
-    within_tokens,
-=======
-    Budget, Catalog, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, TaskOrder, catalog,
-    update, within_tokens,
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, TaskOrder,
+    catalog, update, within_tokens,
 };
 use grove_catalog::disclosure::DisclosureSession;
 use grove_catalog::snapshot::Snapshot;

@@ -17,10 +17,6 @@ pub(super) struct MadeIndex {
     pub(super) changed: Vec<PathBuf>,
 }
 
-<<<<<<< HEAD
-pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
-    let snapshot = &discovery.snapshot;
-=======
 /// Makes the index of a snapshot; what an older one knows is taken from there.
 pub(super) fn make(
     skills: SearchedSkills<'_>,
@@ -28,7 +24,6 @@ pub(super) fn make(
     older: Option<&SearchIndex>,
 ) -> MadeIndex {
     let snapshot = skills.snapshot;
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents

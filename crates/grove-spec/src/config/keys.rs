@@ -8,13 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-<<<<<<< HEAD
-    AllowList, ConfigKind, HookFile, HookSetting, Limit, Money, OptionalLimit, OptionalText,
-    PackageList, Switch, Texts, UseSwitch, UserCount, UserNumber,
-=======
-    AllowList, CatalogOrder, ConfigKind, HookFile, HookSetting, Money, Limit, OptionalLimit,
-    OptionalText, OrderKind, UserCount, UserNumber, PackageList, Switch, Texts, UseSwitch,
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+    AllowList, CatalogOrder, ConfigKind, HookFile, HookSetting, Limit, Money, OptionalLimit,
+    OptionalText, OrderKind, PackageList, Switch, Texts, UseSwitch, UserCount, UserNumber,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};

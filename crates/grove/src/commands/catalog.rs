@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-<<<<<<< HEAD
-use grove_catalog::catalog::{self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, Treatment};
-=======
 use grove_catalog::catalog::{
-    self, Budget, BudgetUnit, Catalog, CatalogStyle, PlacedBy, TaskOrder, Treatment,
+    self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, PlacedBy, TaskOrder, Treatment,
 };
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
@@ -112,18 +108,13 @@ fn budget(
     })
 }
 
-<<<<<<< HEAD
-fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
-=======
 /// Returns the order of skills for a task.
 pub(super) fn order_for(discovered: &DiscoveredLibrary, task: Option<&str>) -> Option<TaskOrder> {
     let mut searcher = Searcher::default();
-    task.map(|task| searcher.order_for(&discovered.look, task))
+    task.map(|task| searcher.order_for(&discovered.discovery, task))
 }
 
-/// A budget in tokens is counted exactly where that can be done.
-fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
     let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;
     counts.then_some((tokens, tokens::count as CountTokens))

@@ -1,7 +1,7 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
 use grove_catalog::catalog::{
-    Catalog, CatalogBudget, CatalogEntryKind, Entry, PlacedBy, Treatment,
+    Catalog, CatalogBudget, CatalogEntry, CatalogEntryKind, PlacedBy, Treatment,
 };
 use grove_catalog::root::RootSource;
 
@@ -100,7 +100,7 @@ fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
 fn print_entries(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let page = page(&discovered.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
-    let of_task = |entry: &Entry| matches!(entry.placed_by, PlacedBy::Task(_));
+    let of_task = |entry: &CatalogEntry| matches!(entry.placed_by, PlacedBy::Task(_));
     let has_task = catalog.entries.iter().any(of_task);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog

@@ -78,12 +78,7 @@ impl HostView {
         paths.filter(is_there).cloned().collect()
     }
 
-<<<<<<< HEAD
-    pub(super) fn own(discovered: &DiscoveredLibrary) -> Self {
-=======
-    /// Grove's own view, of what was discovered at.
     pub(super) fn own(discovered: &DiscoveredLibrary, task: Option<&str>) -> Self {
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
         let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Xml,

@@ -2,13 +2,7 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-<<<<<<< HEAD
-use grove_skills::search::{
-    self, MatchedWord, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher,
-};
-=======
-use grove_skills::search::{self, Audience, Found, SearchHit, SearchQuery, Searcher};
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+use grove_skills::search::{self, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher};
 use serde_json::{Value, json};
 
 use super::{DiscoveredLibrary, Outcome, counted, discover_in_session, unread};
@@ -103,12 +97,7 @@ fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
-<<<<<<< HEAD
-fn why(reasons: &[MatchedWord]) -> String {
-=======
-/// The words that led to a skill, by where they were found.
 fn why(hit: &SearchHit) -> String {
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let mut out = String::new();
     let mut field = None;
     for reason in &hit.why {

@@ -52,13 +52,8 @@ pub(super) fn run(
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
-<<<<<<< HEAD
-    let views = host_views::all(discovered);
+    let views = host_views::all(discovered, task);
     let environment = discovered.library.environment();
-=======
-    let views = host_views::all(looked, task);
-    let environment = looked.library.environment();
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
     let skills = answers(
         &views,
         &|view| Some(view.discovery.snapshot.entries()),

@@ -5,11 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates with their layers. Crates of one layer do not know one another, but for those that [`MAY`] names.
-<<<<<<< HEAD
-const LAYERS: [(&str, u8); 12] = [
-=======
-const LAYERS: [(&str, u8); 14] = [
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+const LAYERS: [(&str, u8); 13] = [
     ("grove-spec", 0),
     ("grove-catalog", 0),
     ("grove-plan", 0),

@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{
-<<<<<<< HEAD
-    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, Treatment, catalog,
-=======
-    Budget, Catalog, CatalogRequest, EntryKind, TaskOrder, Treatment, Unit, catalog,
->>>>>>> ae5c37b42b7069427adeca7e46554bb8aefec510
+    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, TaskOrder, Treatment,
+    catalog,
 };
 use grove_catalog::entry_caps::EntryCaps;
 use grove_catalog::root::RootSource;
