@@ -16,7 +16,11 @@ pub(crate) fn check(bytes: &[u8]) {
             assert!(!shown.contains(is_control), "{shown:?}");
         }
         assert!(chain.steps.len() <= MAX_STEPS);
-        for task in chain.steps.iter().flat_map(|step| step.tasks()) {
+        for task in chain
+            .steps
+            .iter()
+            .flat_map(super::super::chain::ChainStep::tasks)
+        {
             assert!(!task.agent.contains(is_control), "{:?}", task.agent);
             assert!(!task.task.iter().any(|text| text.contains(is_control)));
         }
@@ -37,10 +41,11 @@ pub(crate) fn check(bytes: &[u8]) {
             assert_eq!(after.steps, chain.steps);
             assert_eq!(after.name, chain.name);
         }
-        if chain.package.is_none() && !text.contains("package") {
-            if let Ok(added) = set(text, format, "package", "p") {
-                assert_eq!(remove(&added, format, "package").as_deref(), Ok(text));
-            }
+        if chain.package.is_none()
+            && !text.contains("package")
+            && let Ok(added) = set(text, format, "package", "p")
+        {
+            assert_eq!(remove(&added, format, "package").as_deref(), Ok(text));
         }
     }
 }

@@ -26,11 +26,10 @@ pub(crate) fn check(bytes: &[u8]) {
         let again = parse(&printed);
         assert_eq!(print(&again.skill, "body\n"), printed);
     }
-    if let Ok(block) = std::str::from_utf8(bytes) {
-        if let Some(scanned) = yaml::scan::scan(block, 1) {
-            if block.len() <= yaml::MAX_BYTES {
-                assert_eq!(Ok(scanned), yaml::events::parse(block, 1));
-            }
-        }
+    if let Ok(block) = std::str::from_utf8(bytes)
+        && let Some(scanned) = yaml::scan::scan(block, 1)
+        && block.len() <= yaml::MAX_BYTES
+    {
+        assert_eq!(Ok(scanned), yaml::events::parse(block, 1));
     }
 }

@@ -64,9 +64,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let home = super::home();
     let root = home.join("skills");
     for (path, text) in LIBRARY {
-        let file = root.join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
+        super::write(&root.join(path), text);
     }
     let request = DiscoveryRequest {
         view: DiscoveryView::Folders(vec![root]),

@@ -215,7 +215,7 @@ impl OurSupervisor {
             places,
         };
         let end = Instant::now() + LIMIT;
-        while wake(&supervisor.places, &supervisor.surroundings, "") == Woken::Nobody {
+        while wake(&supervisor.places, &supervisor.surroundings, "") == Woken::NoSupervisor {
             if Instant::now() > end {
                 return Err("the supervisor does not listen".to_owned());
             }

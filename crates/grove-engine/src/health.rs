@@ -100,7 +100,7 @@ impl RunsHealth {
         Self {
             providers: ProviderHealth::all(&models),
             journal,
-            supervisor: wake(&places, &models.surroundings(), "") != Woken::Nobody,
+            supervisor: wake(&places, &models.surroundings(), "") != Woken::NoSupervisor,
             orphans: orphans
                 .map(|(seen, mark)| Orphan {
                     pid: seen.pid,

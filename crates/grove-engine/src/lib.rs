@@ -4,6 +4,8 @@
 //! it; it says who owns a run and what may be done with it. It prints nothing and draws nothing: a terminal, a page, an MCP
 //! server and other programs are its callers.
 
+#![warn(missing_docs)]
+
 mod attempt_log;
 mod attention;
 mod attestation;

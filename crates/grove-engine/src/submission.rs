@@ -23,7 +23,7 @@ pub struct SubmittedRun {
     pub owner_token: Option<String>,
 }
 
-/// Records a run.
+/// Records a run in the journal.
 pub fn submit(store: &Store, run: &ResolvedRun) -> Result<SubmittedRun, EngineError> {
     let key = run.submit_key.as_ref();
     let token = key.and_then(|key| token_of_key(store, key));

@@ -38,7 +38,7 @@ pub(crate) fn ensure(
     let mut woken = start_or_wake(journal, surroundings, run)?;
     let places = &journal.places;
     let until = Instant::now() + START;
-    while woken == Woken::Nobody {
+    while woken == Woken::NoSupervisor {
         if Instant::now() > until {
             let log = places.supervisor_log(surroundings);
             return Err(EngineError::internal("the supervisor did not start")
@@ -58,7 +58,7 @@ pub(crate) fn start_or_wake(
 ) -> Result<Woken, EngineError> {
     let places = &journal.places;
     let woken = wake(places, surroundings, run);
-    if woken != Woken::Nobody {
+    if woken != Woken::NoSupervisor {
         return Ok(woken);
     }
     let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
@@ -85,7 +85,7 @@ pub(crate) fn start_or_wake(
     }
     // A long-lived process reaps it in a thread; a short one, or one without a thread to spare, does not wait for it.
     drop(std::thread::Builder::new().spawn(move || started.wait()));
-    Ok(Woken::Nobody)
+    Ok(Woken::NoSupervisor)
 }
 
 /// Supervises runs until there is nothing to do: what a program does that was started with [`SUPERVISE`].

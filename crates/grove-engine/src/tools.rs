@@ -61,7 +61,7 @@ enum ToolFunction {
     Look(fn(&Toolbox, &Value) -> Result<String, ToolError>),
     /// Does something at once.
     Do(fn(&Toolbox, &Value) -> Result<String, ToolError>),
-    /// Takes a while.
+    /// It may take a while.
     Await(for<'a> fn(&'a Toolbox, ToolCall<'a>) -> RunningTool<'a>),
 }
 

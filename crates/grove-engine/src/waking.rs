@@ -22,7 +22,7 @@ pub enum Woken {
     /// The supervisor has not taken earlier messages, and has no room for this one.
     Unanswered,
     /// There is no supervisor to wake.
-    Nobody,
+    NoSupervisor,
 }
 
 /// Wakes the supervisor for a run, without waiting for it.
@@ -40,7 +40,7 @@ pub fn wake(places: &RunPlaces, surroundings: &str, run: &str) -> Woken {
     match send().map_err(|error| error.kind()) {
         Ok(_) => Woken::Yes,
         Err(ErrorKind::WouldBlock) => Woken::Unanswered,
-        Err(_) => Woken::Nobody,
+        Err(_) => Woken::NoSupervisor,
     }
 }
 

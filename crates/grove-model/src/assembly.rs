@@ -229,7 +229,7 @@ impl AnswerAssembly {
                 on_event(ModelEvent::ThinkingDelta { block, text });
             }
             (AnswerPart::Thinking { signature, .. }, PartDelta::Signature(more)) => {
-                signature.push_str(more)
+                signature.push_str(more);
             }
             (
                 AnswerPart::ToolUse { input, .. } | AnswerPart::Other { input, .. },

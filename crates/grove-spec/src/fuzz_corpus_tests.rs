@@ -13,8 +13,8 @@ mod manifest;
 
 #[test]
 fn every_stored_file_passes_the_check_of_its_kind() {
-    let checks: [(&str, fn(&[u8])); 4] = [
-        ("agent", agent::check),
+    let checks = [
+        ("agent", agent::check as fn(&[u8])),
         ("chain", chain::check),
         ("frontmatter", frontmatter::check),
         ("manifest", manifest::check),

@@ -4,6 +4,8 @@
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
 //! a path on disk, a clock or an environment; the caller, who read the bytes, attaches the file name.
 
+#![warn(missing_docs)]
+
 // The fuzz targets' checks name this crate from outside.
 #[cfg(test)]
 extern crate self as grove_spec;

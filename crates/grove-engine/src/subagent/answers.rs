@@ -30,11 +30,11 @@ const OPTIONS_ONLY: [&str; 2] = ["--replay", "--include-changes"];
 /// An answer of the tool.
 #[derive(Debug)]
 pub enum SubagentAnswer {
-    /// The tool, explained.
+    /// The explanation of the tool.
     Help,
     /// A run of a host that has begun, and that it does not wait for.
     Begun {
-        /// The run.
+        /// The run that has begun.
         submitted: SubmittedRun,
         /// The word for its state.
         state: String,
@@ -66,7 +66,7 @@ pub enum SubagentAnswer {
     Applied(AppliedRun),
     /// Runs, the newest first.
     Runs {
-        /// The runs.
+        /// The rows of the list.
         rows: Vec<RunRow>,
         /// True if only those are listed that are not over.
         only_open: bool,
@@ -237,7 +237,7 @@ fn shown(view: &RunView) -> String {
 pub struct RunReport {
     /// The run as all views show it.
     pub view: RunView,
-    /// Its last event.
+    /// The last event of the run.
     pub seq: u64,
     /// The token of its owner, if the caller is the owner and a host.
     pub token: Option<String>,

@@ -92,7 +92,7 @@ enum Content {
     Text(Vec<u8>),
     /// A file that is too large to be kept, by what tells it from another one.
     Large(files::Stamp),
-    /// No file.
+    /// There is no file.
     None,
 }
 
@@ -308,7 +308,7 @@ impl Everything {
         }
         let entries = files::entries(folder, MOST_IN_FOLDER + 1);
         if entries.len() > MOST_IN_FOLDER {
-            // Nobody has so many hooks or submodules; the folder as a whole is new.
+            // No person has so many hooks or submodules; the folder as a whole is new.
             if decides {
                 self.add(folder.to_path_buf());
             }

@@ -234,7 +234,7 @@ pub(super) fn read_pending<V: Visitor>(
             }
             // Gone or replaced since it was looked at.
             Err(errno) => {
-                slot.content = WalkedContent::Refused(WalkTrouble::Error(errno.to_string()))
+                slot.content = WalkedContent::Refused(WalkTrouble::Error(errno.to_string()));
             }
         }
     }

@@ -73,7 +73,7 @@ impl ComparedConversation {
             for block in &message.content {
                 match block {
                     MessageBlock::Text { text } if position == 0 => {
-                        conversation.told[1].push_str(text)
+                        conversation.told[1].push_str(text);
                     }
                     MessageBlock::Text { text } => conversation.results.push(LaterInput {
                         what: "a later message".to_owned(),

@@ -240,7 +240,7 @@ fn tell(answer: &ModelAnswer, on_event: &mut OnEvent<'_>) {
         match part.clone() {
             MessageBlock::Text { text } => on_event(ModelEvent::TextDelta { block, text }),
             MessageBlock::Thinking { text, .. } => {
-                on_event(ModelEvent::ThinkingDelta { block, text })
+                on_event(ModelEvent::ThinkingDelta { block, text });
             }
             MessageBlock::ToolUse { id, name, input } => {
                 on_event(ModelEvent::ToolStart { block, id, name });

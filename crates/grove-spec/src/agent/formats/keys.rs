@@ -107,7 +107,7 @@ impl TranslatedKeys {
                 }
             },
             (AgentFormat::Opencode | AgentFormat::OpencodeJson, "tools") => {
-                self.tool_switches(entry, format)
+                self.tool_switches(entry, format);
             }
             // These are tables of Codex's own settings.
             (AgentFormat::Codex | AgentFormat::CodexConfig, "skills" | "tools")
