@@ -24,7 +24,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match what.as_deref() {
         Some("make") => make(&python),
         Some("gate") => gate(file),
-        _ => Err("what? make or gate".to_owned()),
+        Some("same") => same(file),
+        _ => Err("what? make, gate or same".to_owned()),
     }
 }
 
@@ -53,22 +54,44 @@ fn make(python: &str) -> Result<(), String> {
 
 /// Fails if searches with the table find less than is owed.
 fn gate(file: Option<PathBuf>) -> Result<(), String> {
+    let mut bench = bench("search-quality", file)?;
+    bench.args(["--least-at-5", LEAST_AT_5]);
+    step::show("the gate", &mut bench, LIMIT)
+}
+
+/// Fails if a build with all instructions of this processor makes other catalogs than one with those of every processor.
+fn same(file: Option<PathBuf>) -> Result<(), String> {
+    let mut portable = bench("catalog-for-task", file.clone())?;
+    let portable = step::quiet(
+        "the portable build",
+        portable.args(["--half", "all"]),
+        LIMIT,
+    )?;
+    let mut native = bench("catalog-for-task", file)?;
+    native
+        .args(["--half", "all"])
+        .env("RUSTFLAGS", "-C target-cpu=native")
+        .env("CARGO_TARGET_DIR", workspace::target().join("native"));
+    let native = step::quiet("the native build", &mut native, LIMIT)?;
+    println!("{}", portable.stdout_text());
+    if portable.stdout == native.stdout {
+        Ok(())
+    } else {
+        Err(format!("the native build says:\n{}", native.stdout_text()))
+    }
+}
+
+/// A benchmark with a table, that of the repository unless another is named.
+fn bench(name: &str, table: Option<PathBuf>) -> Result<Command, String> {
     let data = workspace::root().join("crates/grove-meaning/data");
     let kept = || {
         let files = std::fs::read_dir(&data).ok()?;
         let mut files = files.filter_map(|file| Some(file.ok()?.path()));
         files.find(|file| file.extension().is_some_and(|ending| ending == "table"))
     };
-    let file = file.or_else(kept).ok_or("there is no table")?;
+    let table = table.or_else(kept).ok_or("there is no table")?;
     let mut cargo = workspace::cargo();
-    cargo.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "grove-bench",
-        "--",
-    ]);
-    cargo.args(["search-quality", "--least-at-5", LEAST_AT_5, "--meaning"]);
-    step::show("the gate", cargo.arg(file), LIMIT)
+    cargo.args(["run", "--quiet", "--release", "--package", "grove-bench"]);
+    cargo.args(["--", name, "--meaning"]).arg(table);
+    Ok(cargo)
 }

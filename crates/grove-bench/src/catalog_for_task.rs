@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use grove_catalog::Digest;
 use grove_catalog::catalog::{
     Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, CatalogStyle, TaskOrder, catalog,
 };
@@ -41,7 +42,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let mut searcher = Searcher::default();
     let orders: Vec<TaskOrder> = tasks
         .iter()
-        .map(|task| searcher.order_for(&discovery, &task.text))
+        .map(|task| searcher.order_for(&discovery, &task.text).0)
         .collect();
     if let Some(at) = shown {
         let budget = CatalogBudget::chars(BUDGETS[1], ENTRIES);
@@ -56,7 +57,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         snapshot.skills.len(),
         tasks.len()
     );
-    let mut rows = Vec::new();
+    let (mut rows, mut texts) = (Vec::new(), String::new());
     for size in BUDGETS {
         let budget = CatalogBudget::chars(size, ENTRIES);
         let usual = made(snapshot, budget, None);
@@ -66,6 +67,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             .iter()
             .map(|order| made(snapshot, budget, Some(order)))
             .collect();
+        texts.extend(ordered.iter().map(|made| made.text.as_str()));
         rows.push(row(
             "order of the task",
             size,
@@ -77,6 +79,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     table::print(
         &["", "characters", "percent", "from", "to", "entries"],
         &rows,
+    );
+    println!(
+        "the digest of all catalogs: {}",
+        Digest::of(texts.as_bytes())
     );
     Ok(())
 }

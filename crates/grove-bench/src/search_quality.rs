@@ -252,13 +252,16 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Task>, String> {
     text.lines().enumerate().map(line).collect()
 }
 
+pub(crate) fn meanings(table: Option<PathBuf>) -> Option<MeaningsFile> {
+    table.map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?)))
+}
+
 /// A library of folders that is searched by words, and by meaning if there is a table's file.
 pub(crate) fn library_of(folders: &[PathBuf], table: Option<PathBuf>) -> Library {
     let nowhere = PathBuf::from("/nonexistent");
     let environment = Environment {
         cache: None,
-        meanings: table
-            .map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?))),
+        meanings: meanings(table),
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
     let request = DiscoveryRequest {

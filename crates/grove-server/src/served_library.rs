@@ -102,7 +102,7 @@ impl ServedLibrary {
 
     /// Returns the order of skills in a catalog for a task.
     pub(crate) fn order_for(&self, discovery: &Discovery, task: &str) -> TaskOrder {
-        locked(&self.searcher).order_for(discovery, task)
+        locked(&self.searcher).order_for(discovery, task).0
     }
 
     /// Returns the skills that a known host lists to its model itself; none for any other client.

@@ -22,6 +22,8 @@ pub(crate) const SKILLS: &str = "skills";
 /// The number of skills that a search returns by default.
 const FOUND: usize = 10;
 const MOST_FOUND: usize = 50;
+/// The line after a catalog for a task that no skill is written for.
+const NOTHING_FITS: &str = "No skill fits the task well; the nearest come first.\n";
 
 /// Returns both tools. Every host puts them into every request, so each word here costs tokens every time.
 pub(crate) fn all() -> Vec<Tool> {
@@ -270,6 +272,9 @@ impl SkillsRequest {
             text.push('\n');
         }
         if !told.catalog.entries.is_empty() {
+            if asked.task.as_ref().is_some_and(|task| !task.fits) {
+                text.push_str(NOTHING_FITS);
+            }
             text.push_str("To open one, call `skill` with its name.\n");
         }
         if !asked.exclude.is_empty() {

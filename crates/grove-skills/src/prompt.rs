@@ -189,7 +189,9 @@ pub fn prompt_at(
                 files,
                 world,
             };
-            place.sources.order_of(searched, &options.tasks)
+            let (order, findings) = place.sources.order_of(searched, &options.tasks);
+            made.prompt.warnings.extend(findings);
+            order
         });
         inherit_catalog(world, skills, task.as_ref(), &mut made);
     }

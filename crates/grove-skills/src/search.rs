@@ -25,7 +25,7 @@ use std::sync::Arc;
 use grove_catalog::catalog::TaskOrder;
 use grove_catalog::entry_caps::EntryCaps;
 use grove_catalog::search::confusable::{self, ConfusableSkills};
-use grove_catalog::search::{self, DamagedIndex, SearchIndex};
+use grove_catalog::search::{self, DamagedIndex, RankedSkills, SearchIndex};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
@@ -118,16 +118,20 @@ impl Searcher {
         })
     }
 
-    /// Returns the order of a discovery's skills in a catalog for a task.
-    pub fn order_for(&mut self, discovery: &Discovery, task: &str) -> TaskOrder {
+    /// Returns the order of a discovery's skills in a catalog for a task, and the findings made on the way.
+    pub fn order_for(&mut self, discovery: &Discovery, task: &str) -> (TaskOrder, Vec<Diagnostic>) {
         self.order_of(discovery.into(), &[task.to_owned()])
     }
 
     /// Returns the order of skills in a catalog that several children share: what is first for one of their tasks goes
     /// before what is second for another. A file that changed meanwhile is searched by name and description alone, as
     /// its text is not what the catalog leads to.
-    pub(crate) fn order_of(&mut self, skills: SearchedSkills<'_>, tasks: &[String]) -> TaskOrder {
-        let all = |index: &SearchIndex| -> Result<Vec<Vec<usize>>, DamagedIndex> {
+    pub(crate) fn order_of(
+        &mut self,
+        skills: SearchedSkills<'_>,
+        tasks: &[String],
+    ) -> (TaskOrder, Vec<Diagnostic>) {
+        let all = |index: &SearchIndex| -> Result<Vec<RankedSkills>, DamagedIndex> {
             let ranked = tasks.iter().map(|task| {
                 let query = SearchQuery {
                     text: task,
@@ -138,11 +142,14 @@ impl Searcher {
             });
             ranked.collect()
         };
-        let (ranked, _) = self.with_index(skills, true, all);
-        TaskOrder {
-            ranked: in_turn(&ranked.unwrap_or_default()),
+        let (ranked, diagnostics) = self.with_index(skills, true, all);
+        let ranked = ranked.unwrap_or_default();
+        let order = TaskOrder {
+            fits: ranked.iter().any(|of_task| of_task.fits),
+            ranked: in_turn(&ranked),
             caps: EntryCaps::of(&skills.world.settings.settings),
-        }
+        };
+        (order, diagnostics)
     }
 
     /// The number of skill files that the last call read.
@@ -246,11 +253,12 @@ fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
     *snapshot.skills_digest.as_bytes()
 }
 
-/// Returns the members of lists, the first of each before the second of any, each once.
-fn in_turn(lists: &[Vec<usize>]) -> Vec<usize> {
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+/// Returns the skills of several searches, the first of each before the second of any, each once.
+fn in_turn(searches: &[RankedSkills]) -> Vec<usize> {
+    let lists = searches.iter().map(|ranked| &ranked.skills);
+    let longest = lists.clone().map(Vec::len).max().unwrap_or(0);
     let mut seen = BTreeSet::new();
-    let turns = (0..longest).flat_map(|at| lists.iter().filter_map(move |list| list.get(at)));
+    let turns = (0..longest).flat_map(|at| lists.clone().filter_map(move |list| list.get(at)));
     let once = turns.copied().filter(|skill| seen.insert(*skill));
     once.take(MOST_RANKED).collect()
 }

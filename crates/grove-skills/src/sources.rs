@@ -14,6 +14,7 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{Digest, identity};
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::stamp::fingerprint;
+use grove_spec::Diagnostic;
 use grove_spec::agent::AgentFormat;
 
 use crate::definition_files::is_unchanged;
@@ -204,7 +205,11 @@ impl Sources {
     }
 
     /// Returns the order of skills in a catalog for tasks.
-    pub(crate) fn order_of(&self, skills: SearchedSkills<'_>, tasks: &[String]) -> TaskOrder {
+    pub(crate) fn order_of(
+        &self,
+        skills: SearchedSkills<'_>,
+        tasks: &[String],
+    ) -> (TaskOrder, Vec<Diagnostic>) {
         let searcher = self.searcher.lock();
         let mut searcher = searcher.unwrap_or_else(PoisonError::into_inner);
         searcher.order_of(skills, tasks)

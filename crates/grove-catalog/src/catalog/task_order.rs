@@ -15,6 +15,8 @@ pub struct TaskOrder {
     pub ranked: Vec<usize>,
     /// The limits on entries of their own, which the ranked skills take first.
     pub caps: EntryCaps,
+    /// True if any of the skills is worth reading for the task.
+    pub fits: bool,
 }
 
 /// The cause of an entry's place on the page.

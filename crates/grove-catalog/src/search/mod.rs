@@ -168,6 +168,7 @@ struct Searched<'a> {
     unnamed: Vec<f32>,
     /// By document: its closeness by meaning; empty without a source.
     closeness: Vec<i32>,
+    bounds: Option<MeaningBounds>,
     best: Vec<(u32, f32)>,
 }
 
@@ -204,20 +205,45 @@ impl<'a> Searched<'a> {
             scored,
             unnamed,
             closeness,
+            bounds: index.source().map(Meanings::bounds),
             best,
         })
     }
+
+    /// Returns the certainty that a document with this score is the right one.
+    fn fit(&self, document: u32, score: f32) -> SearchFit {
+        let at = document as usize;
+        let (share, rest) = self.scored.about(at);
+        let is_name = self.unnamed.get(at).is_some_and(|unnamed| score > *unnamed);
+        let near = self.closeness.get(at).copied();
+        SearchFit::of(share, rest, is_name, near.zip(self.bounds))
+    }
 }
 
-/// Returns the skills that a search finds, the best first, by index in the snapshot.
+/// The skills that a search finds, without its reasons.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RankedSkills {
+    /// Indexes in the snapshot, the best first.
+    pub skills: Vec<usize>,
+    /// True if any of them is worth reading.
+    pub fits: bool,
+}
+
+/// Returns the skills that a search finds.
 pub fn rank(
     snapshot: &Snapshot,
     index: &SearchIndex,
     query: &SearchQuery<'_>,
-) -> Result<Vec<usize>, DamagedIndex> {
-    let Searched { skills, best, .. } = Searched::of(snapshot, index, query)?;
-    let skill = |(document, _): (u32, f32)| skills.get(document as usize).map(|(skill, _)| *skill);
-    Ok(best.into_iter().filter_map(skill).collect())
+) -> Result<RankedSkills, DamagedIndex> {
+    let searched = Searched::of(snapshot, index, query)?;
+    let best = searched.best.iter();
+    let skill = |(document, _): &(u32, f32)| Some(searched.skills.get(*document as usize)?.0);
+    Ok(RankedSkills {
+        skills: best.clone().filter_map(skill).collect(),
+        fits: best
+            .clone()
+            .any(|(document, score)| searched.fit(*document, *score) != SearchFit::Hardly),
+    })
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
@@ -227,30 +253,18 @@ pub fn search(
     query: &SearchQuery<'_>,
 ) -> Result<Vec<SearchHit>, DamagedIndex> {
     let searched = Searched::of(snapshot, index, query)?;
-    let Searched {
-        skills,
-        wanted,
-        scored: QueryScores { shares, rests, .. },
-        unnamed,
-        closeness,
-        best,
-    } = searched;
-    let bounds = index.source().map(Meanings::bounds);
-    let hits = best.into_iter().map(|(document, score)| {
-        let at = document as usize;
-        let (skill, _) = *skills.get(at).ok_or(DamagedIndex)?;
-        let of = |all: &[f32]| all.get(at).copied().unwrap_or(0.0);
-        let (share, rest) = (of(&shares), of(&rests));
-        let is_name = unnamed.get(at).is_some_and(|unnamed| score > *unnamed);
-        let near = closeness.get(at).copied();
+    let hits = searched.best.iter().map(|(document, score)| {
+        let (document, score, at) = (*document, *score, *document as usize);
+        let (skill, _) = *searched.skills.get(at).ok_or(DamagedIndex)?;
+        let (share, rest) = searched.scored.about(at);
         Ok(SearchHit {
             skill,
             score,
-            fit: SearchFit::of(share, rest, is_name, near.zip(bounds)),
-            closeness: near,
+            fit: searched.fit(document, score),
+            closeness: searched.closeness.get(at).copied(),
             share,
             rest,
-            why: why(index, document, &wanted)?,
+            why: why(index, document, &searched.wanted)?,
             path: path(snapshot, skill),
         })
     });

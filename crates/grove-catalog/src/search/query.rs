@@ -73,9 +73,13 @@ impl QueryScores {
             rests: nothing,
         }
     }
-}
 
-impl QueryScores {
+    /// Returns the share of the query that a document is about, and that share without the word it is most about.
+    pub(super) fn about(&self, document: usize) -> (f32, f32) {
+        let of = |all: &[f32]| all.get(document).copied().unwrap_or(0.0);
+        (of(&self.shares), of(&self.rests))
+    }
+
     /// Adds closeness by meaning to the scores, if the index has a source of it; returns the closeness by document.
     ///
     /// A document without the words is a result only if its meaning is not far.

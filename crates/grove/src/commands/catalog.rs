@@ -9,6 +9,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_skills::search::Searcher;
+use grove_spec::Diagnostic;
 use grove_spec::config::ConfiguredLimits;
 use serde_json::{Value, json};
 
@@ -37,6 +38,11 @@ pub(super) fn run(
     let (seen, session) = discover_in_session(environment, &arguments.discovery, session)?;
     let discovered = discovered.insert(seen);
     let budget = budget(arguments, &discovered.world.settings.settings.limits)?;
+    let (task, findings) = order_for(discovered, arguments.task.as_deref());
+    out.diagnostics(&findings);
+    if task.as_ref().is_some_and(|task| !task.fits) {
+        out.note("no skill fits the task well");
+    }
     let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
@@ -46,7 +52,7 @@ pub(super) fn run(
             .map(|folder| absolute(folder, discovered.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
-        task: order_for(discovered, arguments.task.as_deref()),
+        task,
     };
     let told = Disclosure::new(&discovered.discovery, session.as_deref())
         .catalog(&asked)
@@ -108,10 +114,16 @@ fn budget(
     })
 }
 
-/// Returns the order of skills for a task.
-pub(super) fn order_for(discovered: &DiscoveredLibrary, task: Option<&str>) -> Option<TaskOrder> {
+/// Returns the order of skills for a task, and the findings made on the way.
+pub(super) fn order_for(
+    discovered: &DiscoveredLibrary,
+    task: Option<&str>,
+) -> (Option<TaskOrder>, Vec<Diagnostic>) {
     let mut searcher = Searcher::default();
-    task.map(|task| searcher.order_for(&discovered.discovery, task))
+    let ordered = task.map(|task| searcher.order_for(&discovered.discovery, task));
+    ordered.map_or_else(Default::default, |(order, findings)| {
+        (Some(order), findings)
+    })
 }
 
 fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {

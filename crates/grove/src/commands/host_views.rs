@@ -86,7 +86,7 @@ impl HostView {
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
-            task: order_for(discovered, task),
+            task: order_for(discovered, task).0,
         };
         let told = Disclosure::new(&discovered.discovery, None).preview(&asked);
         let lines = told.report.lines.iter();

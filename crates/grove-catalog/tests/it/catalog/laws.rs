@@ -296,6 +296,7 @@ fn scene() -> impl Strategy<Value = Scene> {
                 let once = ranked.into_iter().filter(|at| *at < n && seen.insert(*at));
                 TaskOrder {
                     ranked: once.collect(),
+                    fits: true,
                     caps: EntryCaps {
                         per_root,
                         per_source,
