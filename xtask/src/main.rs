@@ -40,7 +40,7 @@ cargo xtask <command>
   bench catalog-hosts           what is left of generated libraries in what hosts tell their models
       [--sizes 52,200,1000,10000]
   bench search                  searches of 10,000 skills, cold and warm; every id and name is found
-      [--size 10000] [--runs 31] [--skills DIR] [--meaning TABLE]
+      [--size 10000] [--runs 31] [--skills DIR] [--meaning TABLE] [--in-process]
   bench search-quality          hits at 1, 5 and 10 for tasks in plain words, beside plain BM25
       [--failures] [--skills DIR --tasks FILE] [--meaning TABLE [--least-at-5 PERCENT]]
   bench catalog-for-task        the right skill for a task an entry with a description, in 6,000 to 30,000 characters

@@ -32,6 +32,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let n_runs: u32 = arguments.value("--runs")?.unwrap_or(31);
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let table: Option<PathBuf> = arguments.value("--meaning")?;
+    // The usual program has no table.
+    let in_process = arguments.flag("--in-process") || table.is_some();
     arguments.finish()?;
     let root = if let Some(folder) = folder {
         folder
@@ -45,8 +47,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         .map_err(|error| format!("cannot make {}: {error}", home.display()))?;
     eprintln!("measuring");
     let mut rows = Rows::default();
-    // The usual program has no table.
-    if table.is_none() {
+    if !in_process {
         add_processes(&mut rows, &home, &root, n_runs)?;
     }
     let mut library = library(&root, &home, table);
@@ -155,18 +156,23 @@ impl Searches {
     }
 
     fn add_catalogs(&mut self, rows: &mut Rows, n_runs: u32) {
-        let mut samples = Samples::default();
+        let usual = request(CatalogStyle::Xml, CatalogBudget::chars(30_000, 150));
+        let (mut of_task, mut without) = (Samples::default(), Samples::default());
         for _ in 0..n_runs {
             let begin = Instant::now();
             let (order, _) = self.searcher.order_for(&self.discovery, TASK);
             let request = CatalogRequest {
                 task: Some(&order),
-                ..request(CatalogStyle::Xml, CatalogBudget::chars(30_000, 150))
+                ..usual.clone()
             };
             std::hint::black_box(catalog(&self.discovery.snapshot, &request));
-            samples.add(begin.elapsed());
+            of_task.add(begin.elapsed());
+            let begin = Instant::now();
+            std::hint::black_box(catalog(&self.discovery.snapshot, &usual));
+            without.add(begin.elapsed());
         }
-        rows.add("warm: a catalog for the task", &samples, "12");
+        rows.add("warm: a catalog for the task", &of_task, "12");
+        rows.add("a catalog without a task", &without, "");
     }
 
     /// Fails if a skill is not found by its own id or name.

@@ -14,6 +14,7 @@ use grove_skills::{Discovery, DiscoveryRequest, DiscoveryView, Environment, Libr
 use grove_testkit::shared;
 use serde::Deserialize;
 
+use crate::catalog_for_task::interval;
 use crate::plain_bm25::PlainBm25;
 use crate::table;
 use grove_testkit::task::arguments::Arguments;
@@ -60,18 +61,23 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             .iter()
             .map(|(name, answers)| {
                 let mut row = vec![(*name).to_owned()];
-                row.extend(DEPTHS.map(|depth| {
+                row.extend(DEPTHS.iter().flat_map(|depth| {
                     let hits = of_half
                         .iter()
-                        .filter(|at| is_hit(&tasks[**at], &answers[**at], depth));
-                    let share = 100.0 * hits.count() as f64 / of_half.len().max(1) as f64;
-                    format!("{share:.1}")
+                        .filter(|at| is_hit(&tasks[**at], &answers[**at], *depth));
+                    let hits = hits.count();
+                    let share = 100.0 * hits as f64 / of_half.len().max(1) as f64;
+                    let (from, to) = interval(hits, of_half.len());
+                    [format!("{share:.1}"), format!("{from:.0}-{to:.0}")]
                 }));
                 row
             })
             .collect();
         println!("{half}: {} tasks", of_half.len());
-        table::print(&["", "at 1", "at 5", "at 10"], &rows);
+        table::print(
+            &["", "at 1", "95 %", "at 5", "95 %", "at 10", "95 %"],
+            &rows,
+        );
     }
     print_doubt(&mut library, &discovery, &tasks, show_settings)?;
     if show_failures && let Some((_, answers)) = contenders.last() {

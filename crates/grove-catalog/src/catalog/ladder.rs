@@ -26,7 +26,7 @@ const NEAREST: (usize, usize) = (16, 240);
 
 /// The number of skills that are shown before groups, and their characters of description: enough to choose by. Beyond
 /// these a search hardly finds what it has not found.
-const NEXT_NEAREST: (usize, usize) = (64, 160);
+const NEXT_NEAREST: (usize, usize) = (32, 160);
 
 /// The end of growing: the cost of a rung, or the length of a description.
 #[derive(Debug, Clone, Copy)]
