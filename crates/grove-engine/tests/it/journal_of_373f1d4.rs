@@ -16,10 +16,10 @@ use crate::scene::Scene;
 
 /// The runs of the journal, the oldest first: their ids and states, and their answers where they have ended.
 const RUNS: [(&str, &str, &str); 6] = [
-    ("0szffbnv60", "complete", "There is bin, and more."),
-    ("0szffbwgjr", "complete", "The door is green now."),
+    ("0szr1f9mpg", "complete", "There is bin, and more."),
+    ("0szr1fd9vw", "complete", "The door is green now."),
     (
-        "0szffc3tr8",
+        "0szr1fg62r",
         "complete",
         "2/2 succeeded\n\n=== 2[a-rs] scout ===\na.rs is fine.\n\n=== 2[b-rs] scout ===\nb.rs is fine.",
     ),
@@ -27,10 +27,10 @@ const RUNS: [(&str, &str, &str); 6] = [
     (ASKING, "asking", "I have to know."),
     (RUNNING, "running", ""),
 ];
-const CHAIN: &str = "0szffbwgjr";
-const PAUSED: &str = "0szffcaz2r";
-const ASKING: &str = "0szffccg78";
-const RUNNING: &str = "0szffcd8qm";
+const CHAIN: &str = "0szr1fd9vw";
+const PAUSED: &str = "0szr1fj0z4";
+const ASKING: &str = "0szr1fkt8m";
+const RUNNING: &str = "0szr1fn5br";
 
 /// A home with the journal, and a model that goes on where the earlier one stopped.
 fn scene() -> Scene {

@@ -157,13 +157,8 @@ pub(crate) fn run(
         }
         Some(CliCommand::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(CliCommand::Doctor { discovery: flags }) => {
-            let json = flags.json;
-            let mut request = request(&environment, &flags, None)?;
-            if request.view == DiscoveryView::Own {
-                request.parts = DiscoveryParts::ALL;
-            }
-            let discovered = discovered.insert(DiscoveredLibrary::new(environment, request));
-            Ok(doctor::run(discovered, json, out))
+            let discovered = discovered.insert(discover_all(environment, &flags)?);
+            Ok(doctor::run(discovered, flags.json, out))
         }
         Some(CliCommand::Watch { discovery }) => watch::run(environment, &discovery, out),
         Some(CliCommand::Config { json }) => config::run(environment, json, out),
@@ -178,6 +173,18 @@ pub(crate) fn run(
         }
         Some(CliCommand::Manual { page }) => manual::run(page, out),
     }
+}
+
+/// Discovers skills, agents and chains, where no other host's view is asked for.
+fn discover_all(
+    environment: Environment,
+    flags: &DiscoveryArgs,
+) -> Result<DiscoveredLibrary, CommandError> {
+    let mut request = request(&environment, flags, None)?;
+    if request.view == DiscoveryView::Own {
+        request.parts = DiscoveryParts::ALL;
+    }
+    Ok(DiscoveredLibrary::new(environment, request))
 }
 
 /// `grove reference`: the behaviour of the standard's reference library.

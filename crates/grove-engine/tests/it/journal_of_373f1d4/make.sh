@@ -10,6 +10,7 @@ name: scout
 description: Looks around.
 model: anthropic/m
 tools: ls, contact_supervisor
+maxExecutionTimeMs: 3000000000000
 ---
 You look around.
 AGENT

@@ -105,6 +105,13 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
+            if let Some(result) = result {
+                out.line(&format!("      sandbox: {}", result.sandbox));
+                let files = files_of(result);
+                if !files.is_empty() {
+                    out.line(&format!("      {}", files.trim_start_matches(", ")));
+                }
+            }
             let failed = result.filter(|result| !check.is_met_by(&result.end));
             for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
                 out.line(&format!("      | {line}"));
@@ -122,13 +129,11 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
-            "{} `{}` {} after {}, sandbox: {}{}",
+            "{} `{}` {} after {}",
             check.id,
             check.line(),
             result.end,
             duration::in_words(result.milliseconds),
-            result.sandbox,
-            files_of(result),
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
     }

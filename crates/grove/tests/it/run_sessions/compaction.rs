@@ -1,11 +1,13 @@
 //! A conversation that is longer than what its model can read goes on: the newest of it is told whole, the rest in short,
 //! and the contract, preloaded skills and skills that were asked for are never cut.
 
+use std::time::Duration;
+
 use grove_testkit::model_server::{ModelServer, Reply, Script, ScriptedReply};
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
-use super::{AGENT, bash, holder_of, run_of, scene, server, until};
+use super::{AGENT, bash, holder_of, run_of, scene, server, within};
 
 const WINDOW: usize = 4_000;
 const TURNS: usize = 200;
@@ -76,7 +78,8 @@ fn contract_preloads_and_active_skills_are_whole_after_200_turns_in_4000_tokens(
     ];
     let id = session.grove(words).ok().stdout.trim().to_owned();
     // Somebody kills the supervisor in the middle: what was cut stays cut at the same place.
-    until(|| server.requests().len() > 60);
+    let minute = Duration::from_mins(1);
+    within(minute, "60 requests", || server.requests().len() > 60);
     let kill = grove_testkit::process::kill()
         .args(["-9", &holder_of(&session, &id)])
         .status();

@@ -78,7 +78,7 @@ fn a_full_disk_is_said_and_so_is_that_there_is_room_again() {
     };
     until("is full: the run continues when there is room again");
     std::fs::remove_file(&filler).unwrap();
-    until("complete; 1 try");
+    until(" complete; ");
     assert_eq!(client.end(LIMIT).unwrap(), Ending::Exited(0));
     super::end_all(&session);
     let mut unmount = Command::new("umount");
