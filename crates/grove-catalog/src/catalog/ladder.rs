@@ -24,8 +24,8 @@ pub(crate) const FIRST_LENGTH: usize = 80;
 /// About so many fit into 6,000 characters, the least that a catalog is worth reading with.
 const NEAREST: (usize, usize) = (16, 240);
 
-/// The number of skills that are shown before groups, and their characters of description: enough to choose by. Beyond
-/// these a search hardly finds what it has not found.
+/// The number of skills that are shown before groups, and their characters of description: enough to choose by. After
+/// these the names in groups are worth more.
 const NEXT_NEAREST: (usize, usize) = (32, 160);
 
 /// The end of growing: the cost of a rung, or the length of a description.
