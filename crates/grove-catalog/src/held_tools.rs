@@ -79,109 +79,70 @@ mod tests {
 
     #[test]
     fn what_another_key_denies_is_taken_from_a_list_and_from_the_usual_tools() {
+        use AgentFormat::{Claude, Codex, Native, Opencode};
         let changing = ["bash", "edit", "write"].as_slice();
         for (lines, format, tools, denied) in [
             (
                 "disallowedTools: Bash",
-                AgentFormat::Claude,
+                Claude,
                 None,
                 ["Bash", "bash"].as_slice(),
             ),
-            (
-                "disallowed_tools: [bash]",
-                AgentFormat::Native,
-                None,
-                &["bash"],
-            ),
-            (
-                "DisallowedTools: [bash]",
-                AgentFormat::Native,
-                None,
-                &["bash"],
-            ),
+            ("disallowed_tools: [bash]", Native, None, &["bash"]),
+            ("DisallowedTools: [bash]", Native, None, &["bash"]),
             (
                 "tools: read, bash\ndeny-tools: Bash",
-                AgentFormat::Native,
+                Native,
                 Some(["read"].as_slice()),
                 &[],
             ),
             (
                 "tools: Read, Bash\npermissionMode: plan",
-                AgentFormat::Claude,
+                Claude,
                 Some(&["Read"]),
                 changing,
             ),
             (
                 "tools: Read, Write\ndisallowedTools: Write(x)",
-                AgentFormat::Claude,
+                Claude,
                 Some(&["Read"]),
                 &["Write", "write"],
             ),
-            (
-                "sandbox_mode = 'read-only'",
-                AgentFormat::Codex,
-                None,
-                changing,
-            ),
-            ("readonly: true", AgentFormat::Copilot, None, changing),
-            ("network: off", AgentFormat::Native, None, changing),
-            (
-                "permission: {bash: deny}",
-                AgentFormat::Opencode,
-                None,
-                &["bash"],
-            ),
-            (
-                "permission: {bash: ask}",
-                AgentFormat::Opencode,
-                None,
-                &["bash"],
-            ),
+            ("sandbox_mode = 'read-only'", Codex, None, changing),
+            ("readonly: true", Copilot, None, changing),
+            ("network: off", Native, None, changing),
+            ("permission: {bash: deny}", Opencode, None, &["bash"]),
+            ("permission: {bash: ask}", Opencode, None, &["bash"]),
             (
                 "permission: {bash: {'git *': allow, '*': deny}}",
-                AgentFormat::Claude,
+                Claude,
                 None,
                 &["bash"],
             ),
             (
                 "permission: {'*': ask, read: allow}",
-                AgentFormat::Opencode,
+                Opencode,
                 Some(&["read"]),
                 &[],
             ),
             (
                 "allowed-tools: Read Grep",
-                AgentFormat::Claude,
+                Claude,
                 Some(&["Read", "Grep"]),
                 &[],
             ),
             (
                 "tools: [read, bash]\nallowedTools: [read, write]",
-                AgentFormat::Native,
+                Native,
                 Some(&["read"]),
                 &[],
             ),
             // Counter-cases: nothing is taken.
-            (
-                "tools: Read, Bash",
-                AgentFormat::Claude,
-                Some(&["Read", "Bash"]),
-                &[],
-            ),
-            ("spawning: false", AgentFormat::Native, None, &[]),
-            (
-                "permissionMode: acceptEdits",
-                AgentFormat::Claude,
-                None,
-                &[],
-            ),
-            (
-                "permission: {bash: allow}",
-                AgentFormat::Opencode,
-                None,
-                &[],
-            ),
-            ("color: red", AgentFormat::Claude, None, &[]),
+            ("tools: Read, Bash", Claude, Some(&["Read", "Bash"]), &[]),
+            ("spawning: false", Native, None, &[]),
+            ("permissionMode: acceptEdits", Claude, None, &[]),
+            ("permission: {bash: allow}", Opencode, None, &[]),
+            ("color: red", Claude, None, &[]),
         ] {
             let found = held(lines, format);
             let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();

@@ -15,6 +15,7 @@ mod skill_copies;
 mod skill_files;
 mod within;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +49,6 @@ use crate::environment::Environment;
 use crate::library::{Discovery, Library};
 use crate::planning::PlannedRoot;
 use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
-use crate::settings::{PROJECT_FILE, user_file};
 use crate::sources::Sources;
 use crate::trusting::{self, WrittenFile};
 
@@ -145,6 +145,7 @@ trait ManagedEntry: Entry {
 #[derive(Debug)]
 pub struct Manager {
     library: Library,
+    has_changed_settings: Cell<bool>,
     /// The present state; it is looked at again after every change.
     discovery: Discovery,
     recording: Arc<UndoRecording>,
@@ -167,6 +168,7 @@ impl Manager {
         Ok(Self {
             discovery: library.discover(),
             library,
+            has_changed_settings: Cell::new(false),
             recording: Arc::new(UndoRecording::new(Some(&environment.state), command)),
             _lock: lock,
         })
@@ -358,13 +360,8 @@ impl Manager {
         changed: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> ChangeReport {
-        let is_setting =
-            file == user_file(self.library.environment()) || file.ends_with(PROJECT_FILE);
-        self.discovery = if is_setting {
-            self.library.discover()
-        } else {
-            self.library.discover_after_change()
-        };
+        let is_of_settings = self.has_changed_settings.get();
+        self.discovery = self.library.discover_after_change(is_of_settings);
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);

@@ -26,6 +26,7 @@ pub(super) struct ConfigFile {
 
 impl Manager {
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
+        self.has_changed_settings.set(true);
         let place = match scope {
             LayerScope::User => {
                 let file = user_file(&self.discovery.world.environment);

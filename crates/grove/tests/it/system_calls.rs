@@ -297,20 +297,21 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
     // One look for Grove and one for pi, which is here, and which reads its own settings alone.
     let opens = opens_of(&home, &project, &[], &files);
     assert_eq!(opens, [1, 2, 1, 2, 2, 1, 1, 1], "{files:?}");
-    for words in [
-        &["init"][..],
-        &[
-            "agents",
-            "edit",
-            "helper",
-            "--set",
-            "description=Helps more",
-        ],
-        &["agents", "create", "other", "--description", "Helps too"],
-    ] {
+    let create = ["agents", "create", "other", "--description", "Helps too"];
+    for words in [&["init"][..], &create] {
         let opens = opens_of(&home, &project, words, &files);
         assert_eq!(opens[1..3], [1, 1], "{words:?}: settings");
     }
+    // What is written in a trusted project keeps its trust: a review reads what the grant pins.
+    let edit = [
+        "agents",
+        "edit",
+        "helper",
+        "--set",
+        "description=Helps more",
+    ];
+    let opens = opens_of(&home, &project, &edit, &files);
+    assert_eq!(opens[1..3], [2, 2], "settings, and their review");
     let opens = opens_of(&home, &project, &["config"], &files);
     assert_eq!(opens, [1, 1, 1, 0, 0, 0, 0, 0], "settings need no packages");
 }
