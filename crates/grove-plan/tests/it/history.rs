@@ -138,8 +138,14 @@ fn a_child_whose_process_is_gone_recovers() {
     let history = history(&world);
     let phases = &history.child(&NodeId::from("1")).unwrap().phases;
     let words: Vec<Phase> = phases.iter().map(|span| span.phase).collect();
-    use Phase::{Recovering, Waiting, Working};
-    assert_eq!(words, [Waiting, Working, Recovering, Waiting, Working]);
+    let expected = [
+        Phase::Waiting,
+        Phase::Working,
+        Phase::Recovering,
+        Phase::Waiting,
+        Phase::Working,
+    ];
+    assert_eq!(words, expected);
 }
 
 #[test]
