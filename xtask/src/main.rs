@@ -9,6 +9,7 @@
 mod bench;
 mod fuzz;
 mod look;
+mod meaning;
 mod nemesis;
 mod programs;
 mod reference;
@@ -29,6 +30,7 @@ cargo xtask <command>
       [--against-hosts]         installs what the tests compare with into target/test-tools, and runs the tests that were
                                 left out by the last `test` of the same files, or else everything; and a short fuzz run
   closed                        what must never fail open, tried at full length: kills, swapped links, stale stamps
+  laws [--scenes 100000]        the laws of catalogs over so many libraries, tasks and budgets
   record                        the recordings anew (workflows, `grove try`, the guide), after an agent, a chain or
                                 anything else that children are told was changed
   bench discovery               discovery against its floors and against pi's loader
@@ -38,9 +40,11 @@ cargo xtask <command>
   bench catalog-hosts           what is left of generated libraries in what hosts tell their models
       [--sizes 52,200,1000,10000]
   bench search                  searches of 10,000 skills, cold and warm; every id and name is found
-      [--size 10000] [--runs 31] [--skills DIR]
+      [--size 10000] [--runs 31] [--skills DIR] [--meaning TABLE] [--in-process]
   bench search-quality          hits at 1, 5 and 10 for tasks in plain words, beside plain BM25
-      [--failures] [--skills DIR --tasks FILE]
+      [--failures] [--skills DIR --tasks FILE] [--meaning TABLE [--least-at-5 PERCENT]]
+  bench catalog-for-task        the right skill for a task an entry with a description, in 6,000 to 30,000 characters
+      [--half tune] [--meaning TABLE] [--skills DIR] [--beside DIR] [--tasks FILE] [--text N]
   bench children                1,000 children in one supervisor, beside pi, Codex and Claude Code
       [--count 1000] [--peers 4]
   bench graph [--runs N]        1 to 1,000 children of one list side by side, beside the model server alone
@@ -62,6 +66,9 @@ cargo xtask <command>
   programs --newest             the newest version of each agent program that the registry has, against the same
                                 table; says what differs, and is made to be scheduled
   look [--output DIR]           the pages in headless Chromium, light and dark, 400 and 1,400 px wide
+  meaning make [--python FILE]  the table of meanings from its sources, in target/meaning; needs PyTorch
+  meaning gate [--table FILE]   whether searches with a table find what they should
+  meaning same [--table FILE]   whether a build for this processor has the same results as one for every processor
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   words [--list NAME]           counts that say whether names and comments can be read, each with its bound; the places
@@ -86,7 +93,9 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("record") => test::record(arguments)?,
         Some("bench") => bench::run(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,
+        Some("laws") => test::laws(arguments)?,
         Some("look") => look::run(arguments)?,
+        Some("meaning") => meaning::run(arguments)?,
         Some("nemesis") => nemesis::run(arguments)?,
         Some("programs") => programs::run(arguments)?,
         Some("reference") => reference::run(arguments)?,

@@ -161,6 +161,17 @@ pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
     step::show("cargo test fails_closed", &mut cargo, CARGO_LIMIT)
 }
 
+/// `cargo xtask laws`: the laws of catalogs over many more libraries, tasks and budgets than in a test run.
+pub(crate) fn laws(mut arguments: Arguments) -> Result<(), String> {
+    let scenes: u32 = arguments.value("--scenes")?.unwrap_or(100_000);
+    arguments.finish()?;
+    let mut cargo = workspace::cargo();
+    cargo
+        .args("test --package grove-catalog --test it any_library_at_any_budget".split(' '))
+        .env("GROVE_LAW_SCENES", scenes.to_string());
+    step::show("the laws of catalogs", &mut cargo, CARGO_LIMIT)
+}
+
 /// The tests that make a recording anew when they are told to: workflows, `grove try`, the guide.
 const RECORDED: [&str; 3] = [
     "workflow_sessions::every_workflow",

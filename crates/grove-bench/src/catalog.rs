@@ -86,6 +86,7 @@ fn measure(shape: &str, snapshot: &Snapshot, n_runs: u32) -> Result<Vec<String>,
         usage: &usage,
         expanded: &[],
         exclude: &[],
+        task: None,
     };
     let mut samples = Samples::default();
     for _ in 0..n_runs {

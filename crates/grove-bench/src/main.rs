@@ -11,6 +11,7 @@ mod acceptance;
 mod against_hosts;
 mod agents;
 mod catalog;
+mod catalog_for_task;
 mod children;
 mod contender;
 mod discovery;
@@ -74,6 +75,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("start") => start::run(arguments),
         Some("agents") => agents::run(arguments),
         Some("catalog") => catalog::run(arguments),
+        Some("catalog-for-task") => catalog_for_task::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
         Some("children") => children::run(arguments),
         Some("graph") => graph::run(arguments),
@@ -88,7 +90,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
         Some("watch") => watch::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, instructions, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-for-task, catalog-hosts, children, graph, instructions, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
     }
 }
 

@@ -7,11 +7,14 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits};
+use grove_skills::search::{
+    MeaningsFile, SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits,
+};
 use grove_skills::{Discovery, DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::shared;
 use serde::Deserialize;
 
+use crate::catalog_for_task::interval;
 use crate::plain_bm25::PlainBm25;
 use crate::table;
 use grove_testkit::task::arguments::Arguments;
@@ -22,12 +25,12 @@ const UNSERVED: &str = include_str!("../data/search-tasks-unserved.jsonl");
 const DEPTHS: [usize; 3] = [1, 5, 10];
 
 #[derive(Debug, Deserialize)]
-struct Task {
-    id: String,
+pub(crate) struct Task {
+    pub(crate) id: String,
     #[serde(rename = "task")]
-    text: String,
-    expected: Vec<String>,
-    half: String,
+    pub(crate) text: String,
+    pub(crate) expected: Vec<String>,
+    pub(crate) half: String,
 }
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -35,19 +38,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let show_settings = arguments.flag("--settings");
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let file: Option<PathBuf> = arguments.value("--tasks")?;
+    let table: Option<PathBuf> = arguments.value("--meaning")?;
+    let least: Option<f64> = arguments.value("--least-at-5")?;
     arguments.finish()?;
     let folder = folder.map_or_else(shared::real_corpus, Ok)?;
-    let text = match file {
-        None => TASKS.to_owned(),
-        Some(file) => std::fs::read_to_string(&file)
-            .map_err(|error| format!("cannot read {}: {error}", file.display()))?,
-    };
-    let tasks = parse(&text)?;
-    let mut library = library(&folder);
-    let look = library.discover();
-    let snapshot = &look.snapshot;
+    let tasks = parse(&tasks_of(file.as_deref())?)?;
+    let mut library = library_of(&[folder], table);
+    let discovery = library.discover();
+    let snapshot = &discovery.snapshot;
     require_expected(&tasks, snapshot)?;
-    let contenders = answers(&mut library, &look, &tasks);
+    let contenders = answers(&mut library, &discovery, &tasks);
     println!(
         "{} skills, {} tasks; hits in percent",
         snapshot.skills.len(),
@@ -61,20 +61,25 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             .iter()
             .map(|(name, answers)| {
                 let mut row = vec![(*name).to_owned()];
-                row.extend(DEPTHS.map(|depth| {
+                row.extend(DEPTHS.iter().flat_map(|depth| {
                     let hits = of_half
                         .iter()
-                        .filter(|at| is_hit(&tasks[**at], &answers[**at], depth));
-                    let share = 100.0 * hits.count() as f64 / of_half.len().max(1) as f64;
-                    format!("{share:.1}")
+                        .filter(|at| is_hit(&tasks[**at], &answers[**at], *depth));
+                    let hits = hits.count();
+                    let share = 100.0 * hits as f64 / of_half.len().max(1) as f64;
+                    let (from, to) = interval(hits, of_half.len());
+                    [format!("{share:.1}"), format!("{from:.0}-{to:.0}")]
                 }));
                 row
             })
             .collect();
         println!("{half}: {} tasks", of_half.len());
-        table::print(&["", "at 1", "at 5", "at 10"], &rows);
+        table::print(
+            &["", "at 1", "95 %", "at 5", "95 %", "at 10", "95 %"],
+            &rows,
+        );
     }
-    print_doubt(&mut library, &look, &tasks, show_settings)?;
+    print_doubt(&mut library, &discovery, &tasks, show_settings)?;
     if show_failures && let Some((_, answers)) = contenders.last() {
         for (task, answer) in tasks.iter().zip(answers) {
             if task.half == "tune" && !is_hit(task, answer, 5) {
@@ -85,7 +90,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             }
         }
     }
-    Ok(())
+    let ours = contenders.last().map_or(&[][..], |(_, answers)| answers);
+    let pairs = tasks.iter().zip(ours);
+    let found: Vec<bool> = pairs
+        .filter(|(task, _)| task.half == "tune")
+        .map(|(task, answer)| is_hit(task, answer, 5))
+        .collect();
+    let hits = found.iter().filter(|is_hit| **is_hit).count();
+    let share = 100.0 * hits as f64 / found.len().max(1) as f64;
+    match least {
+        Some(least) if share < least => Err(format!("{share:.1} at 5 instead of {least}")),
+        _ => Ok(()),
+    }
 }
 
 /// The least that a first result has to have: its share of what was asked, and the same without its best word.
@@ -214,7 +230,7 @@ fn is_hit(task: &Task, answer: &[String], depth: usize) -> bool {
 }
 
 /// Fails if the answer of a task is not there, since that would count as a failure of every search.
-fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
+pub(crate) fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
     let is_there = |name: &String| snapshot.skills.iter().any(|skill| skill.name() == name);
     let missing = tasks
         .iter()
@@ -226,21 +242,36 @@ fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Task>, String> {
+/// Returns the tasks in a file, or those of the repository.
+pub(crate) fn tasks_of(file: Option<&Path>) -> Result<String, String> {
+    let Some(file) = file else {
+        return Ok(TASKS.to_owned());
+    };
+    std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+pub(crate) fn parse(text: &str) -> Result<Vec<Task>, String> {
     let line = |(number, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| format!("task {}: {error}", number + 1))
     };
     text.lines().enumerate().map(line).collect()
 }
 
-fn library(folder: &Path) -> Library {
+pub(crate) fn meanings(table: Option<PathBuf>) -> Option<MeaningsFile> {
+    table.map(|file| MeaningsFile::new(file, |path| Ok(grove_meaning::open_file(path)?)))
+}
+
+/// A library of folders that is searched by words, and by meaning if there is a table's file.
+pub(crate) fn library_of(folders: &[PathBuf], table: Option<PathBuf>) -> Library {
     let nowhere = PathBuf::from("/nonexistent");
     let environment = Environment {
         cache: None,
+        meanings: meanings(table),
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
     let request = DiscoveryRequest {
-        view: DiscoveryView::Folders(vec![folder.to_path_buf()]),
+        view: DiscoveryView::Folders(folders.to_vec()),
         all: true,
         ..DiscoveryRequest::default()
     };
@@ -272,7 +303,7 @@ mod tests {
     #[test]
     fn no_task_says_what_its_skill_says() {
         needs![RealCollections];
-        let library = &mut library(&shared::real_corpus().unwrap());
+        let library = &mut library_of(&[shared::real_corpus().unwrap()], None);
         let snapshot = library.load();
         let words = |text: &str| -> Vec<String> {
             let lower = text.to_lowercase();

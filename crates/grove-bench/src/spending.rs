@@ -85,6 +85,7 @@ pub(crate) fn request(style: CatalogStyle, budget: CatalogBudget) -> CatalogRequ
         usage: &UNUSED,
         expanded: &[],
         exclude: &[],
+        task: None,
     }
 }
 

@@ -123,6 +123,7 @@ fn own_row(home: &Path) -> Result<Row, String> {
             usage: &BTreeMap::new(),
             expanded: &[],
             exclude: &[],
+            task: None,
         },
     );
     let page = |location: &str| {

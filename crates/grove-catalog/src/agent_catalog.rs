@@ -131,6 +131,7 @@ fn request(bytes: usize) -> CatalogRequest<'static> {
         usage: &NO_USAGE,
         expanded: &[],
         exclude: &[],
+        task: None,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod definitions;
 pub mod disclosure;
 pub mod eligibility;
 pub mod entry;
+pub mod entry_caps;
 pub mod export;
 pub mod folder_content;
 mod held_tools;

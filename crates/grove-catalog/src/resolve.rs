@@ -18,6 +18,7 @@ use crate::digest::{Digest, append_field};
 use crate::eligibility::{self, MachineFacts};
 use crate::entry::Entry;
 use crate::entry::resolving::{Candidate, NameRules, Unranked, digest_fields, invalid, untrusted};
+use crate::entry_caps::{EntryCaps, Full, TakenEntries};
 use crate::host_refusal;
 use crate::hosts::{
     FrontmatterReading, Host, IdentityRules, MissingDescription, MissingName, NameForm, NameFrom,
@@ -144,8 +145,7 @@ pub fn resolve(input: ResolveInput<'_>) -> Snapshot {
         sources_first: false,
     });
     let limits = EntryLimits {
-        per_root: settings.limits.loaded_per_root.count(),
-        per_source: settings.limits.loaded_per_source.count(),
+        most: EntryCaps::of(settings),
         pinned: rules.trees.then_some(settings.pinned.value.as_slice()),
         used,
     };
@@ -345,8 +345,7 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
 
 /// The number of skills that may be entries of their own, and their order.
 struct EntryLimits<'a> {
-    per_root: usize,
-    per_source: usize,
+    most: EntryCaps,
     /// Names and ids that go before all others; none for a host that counts skills in the order it finds them.
     pinned: Option<&'a [String]>,
     used: &'a dyn Fn(&Path) -> u32,
@@ -366,7 +365,11 @@ fn apply_entry_limits(
         };
         let mut of_source: Vec<usize> =
             (0..skills.len()).filter(|at| is_of(&skills[*at])).collect();
-        if of_source.len() <= limits.per_source.min(limits.per_root) {
+        let EntryCaps {
+            per_root,
+            per_source,
+        } = limits.most;
+        if of_source.len() <= per_source.min(per_root) {
             continue;
         }
         if let Some(pinned) = limits.pinned {
@@ -381,7 +384,7 @@ fn apply_entry_limits(
                 (!is_pinned, Reverse(used), distance, name.to_owned(), *at)
             });
         }
-        let (mut in_source, mut in_root) = (0, vec![0; roots.len()]);
+        let mut taken = TakenEntries::new(limits.most, roots.len());
         let mut capped = Vec::new();
         // Thousands may be beyond one limit, and all have the same reason.
         let reason = |whose: &str, limit: usize, key: &str| {
@@ -393,22 +396,18 @@ fn apply_entry_limits(
             StateReason::new("source-limit", message, fix)
         };
         let whose = source.as_str().to_owned() + " source";
-        let of_the_source = reason(&whose, limits.per_source, "loaded_per_source");
+        let of_the_source = reason(&whose, per_source, "loaded_per_source");
         let mut of_roots: Vec<Option<StateReason>> = vec![None; roots.len()];
         let total = of_source.len();
         for at in of_source {
             let root = skills[at].place.root;
-            let why = if in_source >= limits.per_source {
-                &of_the_source
-            } else if in_root[root] >= limits.per_root {
-                of_roots[root].get_or_insert_with(|| {
+            let why = match taken.take(source, root) {
+                Ok(()) => continue,
+                Err(Full::Source) => &of_the_source,
+                Err(Full::Root) => of_roots[root].get_or_insert_with(|| {
                     let whose = "root ".to_owned() + &roots[root].label;
-                    reason(&whose, limits.per_root, "loaded_per_root")
-                })
-            } else {
-                in_source += 1;
-                in_root[root] += 1;
-                continue;
+                    reason(&whose, per_root, "loaded_per_root")
+                }),
             };
             skills[at].state = EntryState::Capped;
             skills[at].reasons = vec![why.clone()];
@@ -419,8 +418,8 @@ fn apply_entry_limits(
                 "{} of {total} {} skills are named in their groups and have no entries of their own, of which a root has at most {} and a source {}: {}",
                 capped.len(),
                 source.as_str(),
-                limits.per_root,
-                limits.per_source,
+                per_root,
+                per_source,
                 first_names(&capped)
             );
             diagnostics.push(Diagnostic::new(Code::SourceLimit, message).with_names(capped));

@@ -2,6 +2,7 @@
 
 mod acceptance;
 pub(crate) mod approving;
+mod catalog_tasks;
 mod child_limits;
 mod child_tools;
 mod children;
@@ -38,6 +39,7 @@ use crate::model_settings::ModelSettings;
 use crate::order::{RunOrder, all_wrong};
 use crate::submit_key::{KeyOwner, SubmitKey};
 use approving::Approving;
+use catalog_tasks::catalog_tasks;
 use child_limits::{least, usual_time_ms};
 #[cfg(test)]
 pub(crate) use child_tools::{ListedTools, of_reviewer};
@@ -448,7 +450,9 @@ fn found_nodes(resolver: &ChildResolver<'_>) -> Result<FoundNodes, EngineError> 
     resolver.prefer_conversation(&layout.tasks);
     let (mut nodes, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
-        let found = resolver.node(planned);
+        let whole = Some(order.request.task.as_str());
+        let tasks = catalog_tasks(planned, &layout.tasks, whole);
+        let found = resolver.node(planned, tasks);
         let found = found.and_then(|node| Ok((resolver.reviewer(&node)?, node)));
         match found {
             Ok((reviewer, node)) => {

@@ -179,7 +179,7 @@ impl ServerHandler for ClientConnection {
                     answered(library, work, |discovery| {
                         let client = client.as_ref().map(|client| client.name.as_str());
                         let known = library.listed_by(client, discovery);
-                        request.answer(discovery, session, known)
+                        request.answer(library, discovery, session, known)
                     })
                 })
                 .await?

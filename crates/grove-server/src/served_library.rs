@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
+use grove_catalog::catalog::TaskOrder;
 use grove_catalog::disclosure::{DisclosureNode, list_children};
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::snapshot::Snapshot;
@@ -97,6 +98,11 @@ impl ServedLibrary {
         } else {
             format!("Nothing matches well. The nearest are:\n{listed}")
         }
+    }
+
+    /// Returns the order of skills in a catalog for a task.
+    pub(crate) fn order_for(&self, discovery: &Discovery, task: &str) -> TaskOrder {
+        locked(&self.searcher).order_for(discovery, task).0
     }
 
     /// Returns the skills that a known host lists to its model itself; none for any other client.

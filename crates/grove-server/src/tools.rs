@@ -22,6 +22,8 @@ pub(crate) const SKILLS: &str = "skills";
 /// The number of skills that a search returns by default.
 const FOUND: usize = 10;
 const MOST_FOUND: usize = 50;
+/// The line after a catalog for a task that no skill is written for.
+const NOTHING_FITS: &str = "No skill fits the task well; the nearest come first.\n";
 
 /// Returns both tools. Every host puts them into every request, so each word here costs tokens every time.
 pub(crate) fn all() -> Vec<Tool> {
@@ -55,6 +57,10 @@ pub(crate) fn all() -> Vec<Tool> {
             "since": {
                 "type": "string",
                 "description": "Digest of a catalog you have, or `last`: get only what changed",
+            },
+            "task": {
+                "type": "string",
+                "description": "What you are about to do: the skills nearest to it come first",
             },
         },
     });
@@ -133,6 +139,7 @@ pub(crate) struct ListedByHost {
 #[serde(default)]
 pub(crate) struct SkillsRequest {
     since: Option<String>,
+    task: Option<String>,
 }
 
 /// The reason why a call is not answered, in words for the model.
@@ -227,10 +234,12 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
+        library: &ServedLibrary,
         discovery: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
     ) -> Result<String, CallError> {
+        let task = self.task.as_deref().filter(|task| !task.trim().is_empty());
         let limits = &discovery.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Names,
@@ -238,6 +247,7 @@ impl SkillsRequest {
             index_dir: None,
             exact: None,
             exclude: known.addresses,
+            task: task.map(|task| library.order_for(discovery, task)),
         };
         let told = Disclosure::in_memory(discovery, session).catalog(&asked);
         let told = told.map_err(|error| CallError::NotGiven(explain(&error, "")))?;
@@ -262,6 +272,9 @@ impl SkillsRequest {
             text.push('\n');
         }
         if !told.catalog.entries.is_empty() {
+            if asked.task.as_ref().is_some_and(|task| !task.fits) {
+                text.push_str(NOTHING_FITS);
+            }
             text.push_str("To open one, call `skill` with its name.\n");
         }
         if !asked.exclude.is_empty() {

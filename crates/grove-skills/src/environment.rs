@@ -9,6 +9,7 @@ use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment_variables as names;
+use crate::search::MeaningsFile;
 
 /// The folders, variables and machine facts that the embedding program gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Environment {
     pub os: String,
     /// The environment variables a skill or a host may ask for.
     pub variables: BTreeMap<String, OsString>,
+    /// The file by which searches go by meaning too; none where words alone decide.
+    pub meanings: Option<MeaningsFile>,
 }
 
 impl Environment {
@@ -58,6 +61,7 @@ impl Environment {
             agent_dirs: Vec::new(),
             os: std::env::consts::OS.to_owned(),
             variables: BTreeMap::new(),
+            meanings: None,
         }
     }
 

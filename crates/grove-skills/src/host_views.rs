@@ -12,6 +12,7 @@ use crate::disclosure::{CatalogOptions, CountTokens, Disclosure};
 use crate::environment::Environment;
 use crate::library::{Discovery, Library};
 use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
+use crate::search::Searcher;
 use crate::{host_lists, machine_hosts};
 
 /// The form in which a skill is shown to a model.
@@ -94,8 +95,8 @@ impl HostView {
         paths.filter(is_there).cloned().collect()
     }
 
-    /// Grove's own view, of a discovery by its rules.
-    pub fn own(discovered: &Discovery, count: CountTokens) -> Self {
+    /// Grove's own view, of a discovery by its rules; of its catalog for a task, if there is one.
+    pub fn own(discovered: &Discovery, task: Option<&str>, count: CountTokens) -> Self {
         let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Xml,
@@ -103,6 +104,7 @@ impl HostView {
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
+            task: task.map(|task| Searcher::default().order_for(discovered, task).0),
         };
         let told = Disclosure::new(discovered, None).preview(&asked);
         let lines = told.report.lines.iter();
@@ -202,13 +204,13 @@ pub fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub fn all(discovered: &Discovery, count: CountTokens) -> Vec<HostView> {
+pub fn all(discovered: &Discovery, task: Option<&str>, count: CountTokens) -> Vec<HostView> {
     if let DiscoveryView::Host(name) = &discovered.request.view
         && let Some(host) = hosts::by_name(name)
     {
         return vec![HostView::of_host(discovered, host, count)];
     }
-    let mut views = vec![HostView::own(discovered, count)];
+    let mut views = vec![HostView::own(discovered, task, count)];
     if discovered.request.view == DiscoveryView::Own {
         let environment = &discovered.world.environment;
         let hosts = machine_hosts::found(environment).into_iter();

@@ -5,19 +5,22 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::catalog::{self, CatalogBudget, CatalogStyle, IndexFile, LocationAlias};
+use grove_catalog::catalog::{
+    self, CatalogBudget, CatalogStyle, IndexFile, LocationAlias, TaskOrder,
+};
 use grove_catalog::prompt::{
     self, BasePrompt, InstructionFile, Prompt, PromptAgent, PromptPartKind, PromptSkill,
 };
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
 use grove_spec::agent::{AgentFormat, PromptMode, SkillInjection};
-use grove_spec::config::Settings;
+use grove_spec::config::{CatalogOrder, Settings};
 use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::catalog_files;
 use crate::instructions;
 use crate::library::{Discovery, StaleRead};
+use crate::search::SearchedSkills;
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 
@@ -46,6 +49,8 @@ pub struct PromptOptions {
     pub asked: Option<String>,
     /// Skills in place of those that the agent names.
     pub skills: Option<Vec<String>>,
+    /// The tasks of the children that share the prompt, which decide the order of the catalog that it inherits.
+    pub tasks: Vec<String>,
 }
 
 /// A prompt, and the files that it leads to.
@@ -178,7 +183,17 @@ pub fn prompt_at(
     };
     let instructions = project_instructions(world, &own, options, &mut made.prompt);
     if own.agent.inherit_skills {
-        inherit_catalog(world, settings, skills, &mut made);
+        let task = has_task_order(settings, options).then(|| {
+            let searched = SearchedSkills {
+                snapshot: skills,
+                files,
+                world,
+            };
+            let (order, findings) = place.sources.order_of(searched, &options.tasks);
+            made.prompt.warnings.extend(findings);
+            order
+        });
+        inherit_catalog(world, skills, task.as_ref(), &mut made);
     }
     made.skill_folders = skill_folders(skills, &made);
     made.prompt
@@ -299,8 +314,19 @@ fn skill_folders(skills: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
     told.map(folder).collect()
 }
 
+/// Returns true if the catalog of a prompt is ordered by the tasks.
+fn has_task_order(settings: &Settings, options: &PromptOptions) -> bool {
+    settings.catalog_order.value == CatalogOrder::Task && !options.tasks.is_empty()
+}
+
 /// Adds the catalog without the skills that the agent was given by name.
-fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: &mut AgentPrompt) {
+fn inherit_catalog(
+    world: &World,
+    skills: &Snapshot,
+    task: Option<&TaskOrder>,
+    made: &mut AgentPrompt,
+) {
+    let settings = &world.settings.settings;
     let environment = &world.environment;
     let Some(index_dir) = catalog_files::index_dir(environment) else {
         let message = "the catalog was left out: there is no cache folder for its index files";
@@ -321,6 +347,7 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
             usage: &BTreeMap::new(),
             expanded: &[],
             exclude: &exclude,
+            task,
         },
     );
     made.prompt.add_catalog(&catalog.text);

@@ -5,19 +5,22 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use grove_catalog::catalog::TaskOrder;
 use grove_catalog::definitions::Defined;
 use grove_catalog::root::Root;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{Digest, identity};
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::stamp::fingerprint;
+use grove_spec::Diagnostic;
 use grove_spec::agent::AgentFormat;
 
 use crate::definition_files::is_unchanged;
 use crate::loading::LoadedRoot;
 use crate::planning::PlannedRoot;
+use crate::search::{SearchedSkills, Searcher};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::world::World;
@@ -36,6 +39,8 @@ pub struct Sources {
     skill_paths: BTreeMap<PathBuf, SkillPath>,
     /// The skills with those of each list of such folders, and with those of all of them.
     widened: BTreeMap<Vec<PathBuf>, WidenedSkills>,
+    /// The index of the skills, once a prompt for a task needs it.
+    searcher: Mutex<Searcher>,
 }
 
 /// The files of the agents, or of the chains, of a snapshot.
@@ -180,6 +185,7 @@ impl Sources {
             chains: DefinitionFiles::new(chains),
             skill_paths: BTreeMap::new(),
             widened: BTreeMap::new(),
+            searcher: Mutex::default(),
         }
     }
 
@@ -196,6 +202,17 @@ impl Sources {
             root.held();
         }
         self
+    }
+
+    /// Returns the order of skills in a catalog for tasks.
+    pub(crate) fn order_of(
+        &self,
+        skills: SearchedSkills<'_>,
+        tasks: &[String],
+    ) -> (TaskOrder, Vec<Diagnostic>) {
+        let searcher = self.searcher.lock();
+        let mut searcher = searcher.unwrap_or_else(PoisonError::into_inner);
+        searcher.order_of(skills, tasks)
     }
 
     /// Returns the world that the discovery was made in.

@@ -98,6 +98,9 @@ pub(crate) enum CliCommand {
     Why {
         /// Its name, id, or id@root
         name: String,
+        /// Say how Grove's catalog for this task shows a skill
+        #[arg(long = "for", value_name = "TASK")]
+        task: Option<String>,
         #[command(flatten)]
         discovery: DiscoveryArgs,
     },
@@ -248,6 +251,9 @@ pub(crate) struct CatalogArgs {
     /// Show where the budget goes and how each skill was treated, instead of the text
     #[arg(long, conflicts_with = "host")]
     pub(crate) explain: bool,
+    /// Show first what a search for this task finds
+    #[arg(long = "for", value_name = "TASK", conflicts_with = "host")]
+    pub(crate) task: Option<String>,
     /// Print only what changed since the catalog with this digest; `last` with --session
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["explain", "host"])]
     pub(crate) since: Option<String>,
@@ -378,6 +384,9 @@ pub(crate) struct PromptArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
+    /// The task of the agent: what a search for it finds comes first in the catalog that the agent inherits
+    #[arg(long = "for", value_name = "TASK", conflicts_with = "run")]
+    pub(crate) task: Option<String>,
     /// At most this many characters for the skills in the prompt [default: `limits.preload_chars`]
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use grove_skills::search::MeaningsFile;
 use grove_skills::{Environment, environment_variables as names};
 
 pub(crate) fn read() -> Environment {
@@ -37,10 +38,12 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
             .filter_map(|folder| whole(folder.as_os_str()))
             .collect()
     };
+    let data = folder(names::XDG_DATA_HOME, ".local/share").unwrap_or_else(nowhere);
     Environment {
+        meanings: meanings(&data),
         config: folder(names::XDG_CONFIG_HOME, ".config").unwrap_or_else(nowhere),
         state: folder(names::XDG_STATE_HOME, ".local/state").unwrap_or_else(nowhere),
-        data: folder(names::XDG_DATA_HOME, ".local/share").unwrap_or_else(nowhere),
+        data,
         cache: folder(names::XDG_CACHE_HOME, ".cache"),
         temporary: set(names::TMPDIR)
             .and_then(|folder| whole(folder))
@@ -57,6 +60,26 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
         working,
         variables,
     }
+}
+
+/// The table of meanings: beside the program, in the folder of shared files beside the program's, or in Grove's data folder.
+#[cfg(feature = "meaning")]
+fn meanings(data: &Path) -> Option<MeaningsFile> {
+    let program = std::env::current_exe().ok();
+    let beside = program.as_deref().and_then(Path::parent);
+    let shared = beside
+        .and_then(Path::parent)
+        .map(|folder| folder.join("share/grove"));
+    let folders = [beside, shared.as_deref(), Some(data)];
+    let file = grove_meaning::find(folders.into_iter().flatten())?;
+    Some(MeaningsFile::new(file, |path| {
+        Ok(grove_meaning::open_file(path)?)
+    }))
+}
+
+#[cfg(not(feature = "meaning"))]
+fn meanings(_: &Path) -> Option<MeaningsFile> {
+    None
 }
 
 /// A folder of a list without the blanks around it.

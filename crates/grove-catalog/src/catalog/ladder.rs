@@ -9,16 +9,38 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::snapshot::Skill;
-use crate::state::EntryState;
 
 use super::CatalogRequest;
 use super::cut::{CutCosts, TextCut, cuts};
 use super::forest::{EVERYTHING, NodeId, is_named};
+use super::task_order::near;
 use super::texts::{CatalogMaterial, INDEX_REST, closed_text};
 use super::writing::frame;
 
 /// The most characters of a skill's description when the skill gets its entry.
 pub(crate) const FIRST_LENGTH: usize = 80;
+
+/// The number of skills nearest to a task that are shown first, and the characters of description that they get then.
+/// About so many fit into 6,000 characters, the least that a catalog is worth reading with.
+const NEAREST: (usize, usize) = (16, 240);
+
+/// The number of skills that are shown before groups, and their characters of description: enough to choose by. After
+/// these the names in groups are worth more.
+const NEXT_NEAREST: (usize, usize) = (32, 160);
+
+/// The end of growing: the cost of a rung, or the length of a description.
+#[derive(Debug, Clone, Copy)]
+struct Growth {
+    cost: usize,
+    length: usize,
+}
+
+impl Growth {
+    const WHOLE: Self = Self {
+        cost: usize::MAX,
+        length: usize::MAX,
+    };
+}
 
 const MARK_BYTES: usize = 3;
 
@@ -90,7 +112,7 @@ impl PageState {
     fn only_one(&self, material: &CatalogMaterial<'_>, id: NodeId) -> Option<NodeId> {
         let mut kept = self.kept(material, id);
         let only = kept.next().filter(|_| kept.next().is_none())?;
-        may_be_entry(material, only).then_some(only)
+        material.may_be_entry(only).then_some(only)
     }
 
     /// Makes a node an entry, or in its place the only node that it holds.
@@ -244,23 +266,37 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
             self.lift(*id);
         }
         for id in &pinned {
-            self.grow(&[*id], usize::MAX);
+            self.grow(&[*id], Growth::WHOLE);
+        }
+        let ranked = self.ranked(request);
+        let mut opened = self.opened(request);
+        if !ranked.is_empty() {
+            // A group that was opened in this conversation is wanted more than what a search finds.
+            for id in std::mem::take(&mut opened) {
+                self.lift(id);
+            }
+            self.show_ranked(&ranked);
         }
         let used = self.used(request);
-        for id in &used {
+        for id in used.iter().chain(&opened) {
             self.lift(*id);
         }
-        for id in self.opened(request) {
-            self.lift(id);
+        self.lift_groups(&near(&self.material.forest, &ranked));
+        for id in &ranked {
+            self.lift(*id);
         }
-        self.lift_groups();
         self.lift_skills();
-        let is_used: BTreeSet<NodeId> = used.iter().copied().collect();
-        let others = (1..self.sight.forms.len()).filter(|id| !is_used.contains(id));
-        let in_order: Vec<NodeId> = used.into_iter().chain(others).collect();
+        let first: Vec<NodeId> = ranked.into_iter().chain(used).collect();
+        let is_first: BTreeSet<NodeId> = first.iter().copied().collect();
+        let others = (1..self.sight.forms.len()).filter(|id| !is_first.contains(id));
+        let in_order: Vec<NodeId> = first.into_iter().chain(others).collect();
         // A description that is whole loses its mark, so its last step may lower the cost a little.
         let marks = MARK_BYTES * self.sight.n_entries;
-        self.grow(&in_order, self.most.saturating_add(marks));
+        let until = Growth {
+            cost: self.most.saturating_add(marks),
+            ..Growth::WHOLE
+        };
+        self.grow(&in_order, until);
         if self.material.prefixes.aliases(&self.uses) != self.material.prefixes.in_full() {
             self.sight.in_full = true;
             self.begins = self.begins_now();
@@ -278,6 +314,31 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
             .filter(|(_, skill)| is_pinned(skill))
             .map(|(id, _)| id)
             .collect()
+    }
+
+    /// Returns the skills that the search for the task found, the best first.
+    fn ranked(&self, request: &CatalogRequest<'_>) -> Vec<NodeId> {
+        let ranked = request.task.map_or(&[][..], |task| &task.ranked);
+        let nodes = ranked.iter();
+        nodes
+            .filter_map(|skill| self.material.forest.node_of(*skill))
+            .collect()
+    }
+
+    /// Shows the skills near the task before anything else: the nearest with most of what they say, the next with enough
+    /// to choose by.
+    fn show_ranked(&mut self, ranked: &[NodeId]) {
+        for (count, length) in [NEAREST, NEXT_NEAREST] {
+            let shown = ranked.get(..count).unwrap_or(ranked);
+            for id in shown {
+                self.lift(*id);
+            }
+            let until = Growth {
+                length,
+                ..Growth::WHOLE
+            };
+            self.grow(shown, until);
+        }
     }
 
     /// Returns the skills used of late, the most used first.
@@ -328,15 +389,21 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
             .all(|above| forest.skill(above).is_none())
     }
 
-    fn lift_groups(&mut self) {
+    /// Lifts the groups near the task, then all others, level by level.
+    fn lift_groups(&mut self, near: &[bool]) {
         self.name(EVERYTHING);
+        self.lift_levels(&|id| near[id]);
+        self.lift_levels(&|_| true);
+    }
+
+    fn lift_levels(&mut self, is_wanted: &dyn Fn(NodeId) -> bool) {
         let forest = &self.material.forest;
         let mut level = vec![EVERYTHING];
         while !level.is_empty() {
             let below = level.iter().flat_map(|id| &forest.nodes[*id].children);
             level = below
                 .copied()
-                .filter(|id| forest.skill(*id).is_none())
+                .filter(|id| forest.skill(*id).is_none() && is_wanted(*id))
                 .collect();
             for id in &level {
                 self.lift(*id);
@@ -361,7 +428,7 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
         let is_there = self.sight.is_out[id] || self.sight.held[id] == 0;
         if is_there
             || self.sight.n_entries >= self.most_entries
-            || !may_be_entry(self.material, id)
+            || !self.material.may_be_entry(id)
             || !self.is_below_groups(id)
         {
             return;
@@ -382,9 +449,8 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
         }
     }
 
-    /// Lets the descriptions of these skills grow by one length after another, until they are whole or a rung costs more
-    /// than `most`.
-    fn grow(&mut self, skills: &[NodeId], most: usize) {
+    /// Lets the descriptions of these skills grow by one length after another.
+    fn grow(&mut self, skills: &[NodeId], until: Growth) {
         let material = self.material;
         let mut growing = Vec::new();
         let mut next = BinaryHeap::new();
@@ -402,7 +468,7 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
             }
         }
         while let Some(Reverse((length, at, end))) = next.pop() {
-            if self.total() > most {
+            if self.total() > until.cost || length > until.length {
                 return;
             }
             let (id, bare, costs, longer) = &mut growing[at];
@@ -501,12 +567,6 @@ pub(crate) fn prefix(material: &CatalogMaterial<'_>, id: NodeId, form: EntryForm
         EntryForm::Skill(_) => material.text(id).prefix,
         EntryForm::Closed { .. } => material.prefixes.of_index(),
     }
-}
-
-/// Returns false for a skill beyond the limits on entries, which stays behind its group.
-fn may_be_entry(material: &CatalogMaterial<'_>, id: NodeId) -> bool {
-    let skill = material.forest.skill(id);
-    skill.is_none_or(|skill| material.snapshot.skills[skill].state != EntryState::Capped)
 }
 
 fn first_cut(description: &str) -> TextCut {

@@ -13,6 +13,7 @@ mod ladder;
 mod locations;
 mod report;
 mod style;
+mod task_order;
 pub(crate) mod texts;
 mod two_threads;
 mod update;
@@ -34,6 +35,7 @@ pub use index::IndexFile;
 pub use locations::{LocationAlias, is_readable_back, shown as shown_path};
 pub use report::{CatalogReport, SkillReport, Treatment};
 pub use style::{CatalogStyle, entry_line};
+pub use task_order::{PlacedBy, TaskOrder};
 pub use update::{CatalogNow, KnownSkills, update};
 
 /// The instructions before entries with locations.
@@ -61,6 +63,8 @@ pub struct CatalogRequest<'a> {
     pub expanded: &'a [String],
     /// Addresses of skills that the reader already has.
     pub exclude: &'a [String],
+    /// The order of skills for the reader's task; none for the usual order.
+    pub task: Option<&'a TaskOrder>,
 }
 
 /// The kind of an entry.
@@ -107,6 +111,8 @@ pub struct CatalogEntry {
     pub source: Option<RootSource>,
     /// The number of skills it stands for.
     pub skills: usize,
+    /// The cause of its place on the page.
+    pub placed_by: PlacedBy,
     /// The cost in the budget's unit.
     pub cost: usize,
 }

@@ -14,6 +14,7 @@ use super::cut::shorten;
 use super::forest::{Forest, ForestOptions, NodeId};
 use super::locations::{LocationPrefixes, LocationRest};
 use super::style::{CatalogStyle, is_plain_line, one_line, shown_name};
+use super::task_order::may_be_entries;
 use super::two_threads::both;
 
 /// The standard's limit for a description. A longer one is shortened to it in any catalog, so that no skill can take
@@ -58,6 +59,8 @@ pub(crate) struct CatalogMaterial<'a> {
     pub(crate) prefixes: LocationPrefixes,
     pub(crate) style: CatalogStyle,
     pub(crate) unit: BudgetUnit,
+    /// By skill of the snapshot: false beyond the limits on entries.
+    may_be_entry: Vec<bool>,
 }
 
 impl<'a> CatalogMaterial<'a> {
@@ -110,12 +113,19 @@ impl<'a> CatalogMaterial<'a> {
         Self {
             texts,
             of_groups: SkillText::default(),
+            may_be_entry: may_be_entries(snapshot, request),
             snapshot,
             forest,
             prefixes,
             style,
             unit,
         }
+    }
+
+    /// Returns false for a skill beyond the limits on entries, which stays behind its group.
+    pub(crate) fn may_be_entry(&self, id: NodeId) -> bool {
+        let skill = self.forest.skill(id);
+        skill.is_none_or(|skill| self.may_be_entry[skill])
     }
 
     /// Returns the text of a skill's entry; an empty one for a group.

@@ -7,6 +7,7 @@ use super::index;
 use super::ladder::{EntryForm, PageState, entry_cost, entry_text, prefix};
 use super::locations::AliasChoice;
 use super::style::CatalogStyle;
+use super::task_order::{PlacedBy, placed_by};
 use super::texts::{ANY_INDEX_FILE, CatalogMaterial};
 use super::{Catalog, CatalogEntry, CatalogEntryKind, CatalogRequest, report};
 
@@ -20,7 +21,9 @@ pub(crate) fn write(
     let aliases = aliases(material, sight);
     let entry = |(id, form): &(NodeId, EntryForm)| {
         let file = index.of_node(*id);
-        entry(material, sight, &aliases, *id, *form, file)
+        let mut made = entry(material, sight, &aliases, *id, *form, file);
+        made.placed_by = placed_by(material, *id, &made.key, request);
+        made
     };
     let entries: Vec<CatalogEntry> = page.iter().map(entry).collect();
     let text = text(material, &aliases, &entries);
@@ -49,8 +52,10 @@ pub(crate) fn draft(
     text(material, &aliases, &entries)
 }
 
-/// Returns the entries in the order of the page: pinned ones, then group after group, the rest of each at its end.
+/// Returns the entries in the order of the page: pinned ones, those found for the task, then group after group, the rest
+/// of each at its end.
 ///
+/// A page that shows every skill whole has the same order for all tasks, and so the same bytes in a provider's cache.
 /// Recent use does not change the order: a text that moved with every use would never be found in a provider's cache
 /// again.
 fn page(
@@ -63,10 +68,22 @@ fn page(
     let mut page: Vec<(NodeId, EntryForm)> = forms
         .filter_map(|(id, form)| Some((id, (*form)?)))
         .collect();
+    let is_whole = |(id, form): &(NodeId, EntryForm)| match form {
+        EntryForm::Skill(cut) => cut.end == material.text(*id).description.len(),
+        EntryForm::Closed { .. } => false,
+    };
+    let task = request.task.filter(|_| !page.iter().all(is_whole));
+    let mut ranks = vec![usize::MAX; snapshot.skills.len()];
+    for (rank, skill) in task.iter().flat_map(|task| task.ranked.iter().enumerate()) {
+        if let Some(slot) = ranks.get_mut(*skill) {
+            *slot = rank;
+        }
+    }
     page.sort_by_cached_key(|(id, _)| {
+        let rank = forest.skill(*id).map_or(usize::MAX, |skill| ranks[skill]);
         let skill = forest.skill(*id).map(|skill| &snapshot.skills[skill]);
         let is_pinned = skill.is_some_and(|skill| is_named(snapshot, skill, request.pinned));
-        (!is_pinned, forest.nodes[*id].place)
+        (!is_pinned, rank, forest.nodes[*id].place)
     });
     page
 }
@@ -131,6 +148,7 @@ fn entry(
             EntryForm::Skill(_) => node.n_skills,
             EntryForm::Closed { .. } => sight.held(id, id),
         },
+        placed_by: PlacedBy::Usual,
         cost: entry_cost(material, sight, id, form) + prefixes.cost_in_entry(begin, aliases),
     }
 }

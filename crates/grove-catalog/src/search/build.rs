@@ -1,10 +1,12 @@
 //! Makes an index from documents, or from an older index's entries for those that have not changed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::entry::{CountedDocument, FIELDS, Lexicon, SearchDocument};
 use super::format::{DOCUMENT, HEAD, IndexHead, TERM, put_varint};
 use super::index::SearchIndex;
+use super::meanings::Meanings;
 use super::stem::stem;
 use super::weight::{AverageLengths, quantised, term_weight};
 
@@ -18,11 +20,45 @@ pub struct IndexBuilder {
     entries: Vec<CountedDocument>,
     /// The numbers of an older index's words in this lexicon, plus one; zero if not yet known.
     known_words: Vec<u32>,
+    /// The source of records of meaning.
+    meanings: Option<Arc<dyn Meanings>>,
+    records: RecordBytes,
+}
+
+/// The records of documents, one after another.
+#[derive(Debug, Default)]
+struct RecordBytes {
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl RecordBytes {
+    fn add(&mut self, record: &[u8]) {
+        self.bytes.extend_from_slice(record);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let ends = self.ends.iter().flat_map(|end| end.to_le_bytes());
+        ends.chain(self.bytes).collect()
+    }
 }
 
 impl IndexBuilder {
+    /// A builder of an index with records of meaning, if there is a source of them.
+    pub fn new(meanings: Option<Arc<dyn Meanings>>) -> Self {
+        Self {
+            meanings,
+            ..Self::default()
+        }
+    }
+
     /// Adds a document by its text.
     pub fn add(&mut self, document: &SearchDocument<'_>) {
+        if let Some(meanings) = &self.meanings {
+            let record = meanings.record(document);
+            self.records.add(&record);
+        }
         let entry = CountedDocument::of(document, &mut self.lexicon);
         self.entries.push(entry);
     }
@@ -34,6 +70,9 @@ impl IndexBuilder {
         let Some(mut entry) = index.entry(document) else {
             return false;
         };
+        if index.meanings() != self.meanings_digest() {
+            return false;
+        }
         self.known_words.resize(index.words() as usize, 0);
         for (number, _) in &mut entry.terms {
             let Some(known) = self.known_words.get_mut(*number as usize) else {
@@ -48,7 +87,15 @@ impl IndexBuilder {
             *number = *known - 1;
         }
         self.entries.push(entry);
+        if self.meanings.is_some() {
+            self.records.add(index.record(document));
+        }
         true
+    }
+
+    fn meanings_digest(&self) -> [u8; 32] {
+        let meanings = self.meanings.as_ref();
+        meanings.map_or([0; 32], |meanings| meanings.digest())
     }
 
     /// Returns the bytes of the index. They depend only on the documents and their order.
@@ -87,12 +134,15 @@ impl IndexBuilder {
             let stem = stems.of_word.get(term).copied().unwrap_or(0);
             out.term(letters, term, only, stem, &lists, self.entries.len());
         }
-        out.finish(
+        let head = IndexHead {
+            documents: self.entries.len() as u32,
+            words: n_words as u32,
+            stems: stems.names.len() as u32,
             digest,
-            n_words as u32,
-            stems.names.len() as u32,
-            &links(&self.entries),
-        )
+            meanings: self.meanings_digest(),
+            ..IndexHead::default()
+        };
+        out.finish(&head, &links(&self.entries), &self.records.finish())
     }
 
     /// Sorts the words that are used, and numbers them anew in every entry.
@@ -317,9 +367,9 @@ impl IndexParts {
         self.letters.extend_from_slice(letters.as_bytes());
     }
 
-    fn finish(self, digest: [u8; 32], words: u32, stems: u32, links: &str) -> Vec<u8> {
-        let documents = (self.documents.len() / DOCUMENT) as u32;
-        debug_assert_eq!(self.terms.len(), (words + stems) as usize * TERM);
+    fn finish(self, head: &IndexHead, links: &str, records: &[u8]) -> Vec<u8> {
+        debug_assert_eq!(self.documents.len(), head.documents as usize * DOCUMENT);
+        debug_assert_eq!(self.terms.len(), (head.words + head.stems) as usize * TERM);
         let mut core = self.documents;
         core.extend_from_slice(&self.terms);
         core.extend_from_slice(&(self.letters.len() as u32).to_le_bytes());
@@ -327,16 +377,15 @@ impl IndexParts {
         core.extend_from_slice(links.as_bytes());
         let core_end = HEAD + core.len();
         let postings_end = core_end + self.postings.len();
+        let entries_end = postings_end + self.entries.len();
         let head = IndexHead {
-            documents,
-            words,
-            stems,
-            digest,
             core: HEAD..core_end,
             postings: core_end..postings_end,
-            entries: postings_end..postings_end + self.entries.len(),
+            entries: postings_end..entries_end,
+            records: entries_end..entries_end + records.len(),
+            ..head.clone()
         };
-        head.before([&core, &self.postings, &self.entries])
+        head.before([&core, &self.postings, &self.entries, records])
     }
 }
 

@@ -1,4 +1,5 @@
-//! The layout of an index file: a head, rows of documents and words, letters and links, postings, entries.
+//! The layout of an index file: a head, rows of documents and words, letters and links, postings, entries, records of
+//! meaning (the ends of all of them, then their bytes).
 //! The postings of a word are the weights of its documents and then the steps from one document to the next.
 //!
 //! Numbers are little-endian. One checksum covers everything, so that an index which could be opened is sound: reading
@@ -10,9 +11,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry::FIELDS;
 
-pub(super) const MAGIC: [u8; 8] = *b"grovesr3";
-/// The head: magic, checksum of the rest, three counts, the digest, core, postings and entries as start and end.
-pub(super) const HEAD: usize = CHECKED + 3 * 4 + 32 + 6 * 8;
+pub(super) const MAGIC: [u8; 8] = *b"grovesr4";
+/// The head: magic, checksum of the rest, three counts, the digests of library and meanings, then core, postings, entries
+/// and records as start and end.
+pub(super) const HEAD: usize = CHECKED + 3 * 4 + 2 * 32 + 8 * 8;
 /// The start of the bytes that the checksum covers.
 const CHECKED: usize = 8 + 8;
 /// A word: the place of its letters, the number of its documents, its weight, its postings, its stem.
@@ -20,28 +22,32 @@ pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
 /// A document: its key, the place of its entry, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct IndexHead {
     pub(super) documents: u32,
     /// Words as they are written; they come first.
     pub(super) words: u32,
     pub(super) stems: u32,
     pub(super) digest: [u8; 32],
+    /// The digest of the meanings that records were made with; zeros without any.
+    pub(super) meanings: [u8; 32],
     pub(super) core: Range<usize>,
     pub(super) postings: Range<usize>,
     pub(super) entries: Range<usize>,
+    pub(super) records: Range<usize>,
 }
 
 impl IndexHead {
-    pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.entries.end);
+    pub(super) fn before(&self, parts: [&[u8]; 4]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.records.end);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[0; CHECKED - MAGIC.len()]);
         for count in [self.documents, self.words, self.stems] {
             out.extend_from_slice(&count.to_le_bytes());
         }
         out.extend_from_slice(&self.digest);
-        for part in [&self.core, &self.postings, &self.entries] {
+        out.extend_from_slice(&self.meanings);
+        for part in [&self.core, &self.postings, &self.entries, &self.records] {
             out.extend_from_slice(&(part.start as u64).to_le_bytes());
             out.extend_from_slice(&(part.end as u64).to_le_bytes());
         }
@@ -63,15 +69,18 @@ impl IndexHead {
             let part = number(at)?..number(at + 8)?;
             (part.start <= part.end && part.end <= bytes.len()).then_some(part)
         };
-        let parts = CHECKED + 3 * 4 + 32;
+        let meanings = CHECKED + 3 * 4 + 32;
+        let parts = meanings + 32;
         let head = Self {
             documents: number32(bytes, CHECKED)?,
             words: number32(bytes, CHECKED + 4)?,
             stems: number32(bytes, CHECKED + 8)?,
-            digest: bytes.get(CHECKED + 12..parts)?.try_into().ok()?,
+            digest: bytes.get(CHECKED + 12..meanings)?.try_into().ok()?,
+            meanings: bytes.get(meanings..parts)?.try_into().ok()?,
             core: part(parts)?,
             postings: part(parts + 16)?,
             entries: part(parts + 32)?,
+            records: part(parts + 48)?,
         };
         let rows = head.rows();
         (rows <= head.core.len() as u64).then_some(head)

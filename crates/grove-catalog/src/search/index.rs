@@ -1,7 +1,10 @@
 //! The reader of an index file.
 
+use std::sync::Arc;
+
 use super::entry::{CountedDocument, FIELDS};
 use super::format::{DOCUMENT, IndexHead, TERM, number32, number64, take_varint};
+use super::meanings::Meanings;
 use super::weight::AverageLengths;
 
 /// An index over documents that have numbers.
@@ -10,6 +13,8 @@ pub struct SearchIndex {
     bytes: Vec<u8>,
     head: IndexHead,
     lengths: AverageLengths,
+    /// The source of the records, if it is the one that they were made with.
+    source: Option<Arc<dyn Meanings>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,10 +50,26 @@ impl SearchIndex {
             bytes,
             head,
             lengths: AverageLengths::of(std::iter::empty()),
+            source: None,
         };
         let documents = 0..index.head.documents;
         index.lengths = AverageLengths::of(documents.filter_map(|at| index.lengths_of(at)));
         Some(index)
+    }
+
+    /// Lets searches go by meaning too, if the records were made with this source.
+    #[must_use]
+    pub fn with_meanings(self, source: Option<Arc<dyn Meanings>>) -> Self {
+        let made_with = self.head.meanings;
+        Self {
+            source: source.filter(|source| source.digest() == made_with),
+            ..self
+        }
+    }
+
+    /// The source of closeness by meaning.
+    pub(super) fn source(&self) -> Option<&dyn Meanings> {
+        self.source.as_deref()
     }
 
     fn core(&self) -> &[u8] {
@@ -58,6 +79,28 @@ impl SearchIndex {
     /// Returns the digest of the library that it was made for.
     pub fn digest(&self) -> [u8; 32] {
         self.head.digest
+    }
+
+    /// Returns the digest of the meanings that its records were made with; zeros without any.
+    pub fn meanings(&self) -> [u8; 32] {
+        self.head.meanings
+    }
+
+    /// Returns the record of a document's meaning; empty if there is none.
+    pub(super) fn record(&self, document: u32) -> &[u8] {
+        let records = self.bytes.get(self.head.records.clone());
+        let records = records.unwrap_or_default();
+        let end_of = |at: usize| number32(records, at * 4).map(|end| end as usize);
+        let at = document as usize;
+        let ends = self.head.documents as usize * 4;
+        let start = at.checked_sub(1).map_or(Some(0), end_of);
+        let range = start
+            .zip(end_of(at))
+            .filter(|_| document < self.head.documents);
+        let range = range.map(|(start, end)| ends + start..ends + end);
+        range
+            .and_then(|range| records.get(range))
+            .unwrap_or_default()
     }
 
     /// Returns the number of its documents.

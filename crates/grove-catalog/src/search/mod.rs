@@ -10,6 +10,7 @@ pub mod confusable;
 mod entry;
 mod format;
 mod index;
+mod meanings;
 mod names;
 mod near_words;
 mod query;
@@ -24,6 +25,7 @@ pub use build::IndexBuilder;
 pub use entry::SearchDocument;
 pub use format::make_checksum_right;
 pub use index::SearchIndex;
+pub use meanings::{FusedScores, MeaningBounds, Meanings, Records};
 pub use query::DamagedIndex;
 pub(crate) use stem::stem;
 
@@ -105,9 +107,12 @@ impl SearchFit {
     const PERHAPS: f32 = 0.18;
     const BESIDE_ONE_WORD: f32 = 0.05;
 
-    fn of(share: f32, rest: f32, is_name: bool) -> Self {
+    fn of(share: f32, rest: f32, is_name: bool, meaning: Option<(i32, MeaningBounds)>) -> Self {
         if is_name {
             Self::Well
+        } else if let Some((closeness, bounds)) = meaning {
+            let is_about = rest >= Self::BESIDE_ONE_WORD;
+            bounds.fit(if is_about { share } else { 0.0 }, closeness)
         } else if rest < Self::BESIDE_ONE_WORD {
             Self::Hardly
         } else if share >= Self::WELL {
@@ -134,6 +139,8 @@ pub struct SearchHit {
     pub score: f32,
     /// The certainty that it is the right one.
     pub fit: SearchFit,
+    /// Its closeness to the query by meaning, of 16,384; none without a source of meanings.
+    pub closeness: Option<i32>,
     /// The share of the query that it is about, from 0 to 1.
     pub share: f32,
     /// That share without the one word that it is most about. It is all for a query of few words, and zero if the skill
@@ -152,49 +159,112 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
     all.filter(|(_, skill)| skill.state.is_offered())
 }
 
+/// The skills of a snapshot with the scores of one query, by document of the index.
+struct Searched<'a> {
+    skills: Vec<(usize, &'a Skill)>,
+    wanted: QueryTerms,
+    scored: QueryScores,
+    /// By document: its score without what its name adds.
+    unnamed: Vec<f32>,
+    /// By document: its closeness by meaning; empty without a source.
+    closeness: Vec<i32>,
+    bounds: Option<MeaningBounds>,
+    best: Vec<(u32, f32)>,
+}
+
+impl<'a> Searched<'a> {
+    fn of(
+        snapshot: &'a Snapshot,
+        index: &SearchIndex,
+        query: &SearchQuery<'_>,
+    ) -> Result<Self, DamagedIndex> {
+        let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
+        if skills.len() != index.documents() as usize {
+            return Err(DamagedIndex);
+        }
+        let allowed = |document: u32| {
+            skills.get(document as usize).is_some_and(|(_, skill)| {
+                query.audience == SearchAudience::Person || skill.content.flags().model_invocable
+            })
+        };
+        let wanted = QueryTerms::of(index, query.text);
+        let mut scored = if wanted.is_empty() {
+            QueryScores::nothing(skills.len())
+        } else {
+            query::scores(index, &wanted, &allowed)?
+        };
+        let closeness = scored.add_meaning(index, query.text, &allowed);
+        let unnamed = scored.scores.clone();
+        if let Some(name) = NameQuery::of(query.text) {
+            name.add(snapshot, &skills, &mut scored.scores);
+        }
+        let best = query::best(&scored.scores, query.limit.min(MAX_LIMIT), &allowed);
+        Ok(Self {
+            skills,
+            wanted,
+            scored,
+            unnamed,
+            closeness,
+            bounds: index.source().map(Meanings::bounds),
+            best,
+        })
+    }
+
+    /// Returns the certainty that a document with this score is the right one.
+    fn fit(&self, document: u32, score: f32) -> SearchFit {
+        let at = document as usize;
+        let (share, rest) = self.scored.about(at);
+        let is_name = self.unnamed.get(at).is_some_and(|unnamed| score > *unnamed);
+        let near = self.closeness.get(at).copied();
+        SearchFit::of(share, rest, is_name, near.zip(self.bounds))
+    }
+}
+
+/// The skills that a search finds, without its reasons.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RankedSkills {
+    /// Indexes in the snapshot, the best first.
+    pub skills: Vec<usize>,
+    /// True if any of them is worth reading.
+    pub fits: bool,
+}
+
+/// Returns the skills that a search finds.
+pub fn rank(
+    snapshot: &Snapshot,
+    index: &SearchIndex,
+    query: &SearchQuery<'_>,
+) -> Result<RankedSkills, DamagedIndex> {
+    let searched = Searched::of(snapshot, index, query)?;
+    let best = searched.best.iter();
+    let skill = |(document, _): &(u32, f32)| Some(searched.skills.get(*document as usize)?.0);
+    Ok(RankedSkills {
+        skills: best.clone().filter_map(skill).collect(),
+        fits: best
+            .clone()
+            .any(|(document, score)| searched.fit(*document, *score) != SearchFit::Hardly),
+    })
+}
+
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
 pub fn search(
     snapshot: &Snapshot,
     index: &SearchIndex,
     query: &SearchQuery<'_>,
 ) -> Result<Vec<SearchHit>, DamagedIndex> {
-    let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
-    if skills.len() != index.documents() as usize {
-        return Err(DamagedIndex);
-    }
-    let allowed = |document: u32| {
-        skills.get(document as usize).is_some_and(|(_, skill)| {
-            query.audience == SearchAudience::Person || skill.content.flags().model_invocable
-        })
-    };
-    let wanted = QueryTerms::of(index, query.text);
-    let QueryScores {
-        mut scores,
-        shares,
-        rests,
-    } = if wanted.is_empty() {
-        QueryScores::nothing(skills.len())
-    } else {
-        query::scores(index, &wanted, &allowed)?
-    };
-    let by_words = scores.clone();
-    if let Some(name) = NameQuery::of(query.text) {
-        name.add(snapshot, &skills, &mut scores);
-    }
-    let best = query::best(&scores, query.limit.min(MAX_LIMIT), &allowed);
-    let hits = best.into_iter().map(|(document, score)| {
-        let at = document as usize;
-        let (skill, _) = *skills.get(at).ok_or(DamagedIndex)?;
-        let of = |all: &[f32]| all.get(at).copied().unwrap_or(0.0);
-        let (share, rest) = (of(&shares), of(&rests));
-        let is_name = by_words.get(at).is_some_and(|by_words| score > *by_words);
+    let searched = Searched::of(snapshot, index, query)?;
+    let hits = searched.best.iter().map(|(document, score)| {
+        let (document, score, at) = (*document, *score, *document as usize);
+        let (skill, _) = *searched.skills.get(at).ok_or(DamagedIndex)?;
+        let (share, rest) = searched.scored.about(at);
         Ok(SearchHit {
             skill,
             score,
-            fit: SearchFit::of(share, rest, is_name),
+            fit: searched.fit(document, score),
+            closeness: searched.closeness.get(at).copied(),
             share,
             rest,
-            why: why(index, document, &wanted)?,
+            why: why(index, document, &searched.wanted)?,
             path: path(snapshot, skill),
         })
     });

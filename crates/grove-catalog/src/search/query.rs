@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{FIELDS, until};
 use super::index::{IndexTerm, SearchIndex};
+use super::meanings::Records;
 use super::near_words::near;
 use super::stem::stem;
 use super::typed_names::typed_names;
@@ -29,6 +30,8 @@ const COMMON: u32 = 4;
 const FAINT: f32 = 0.03;
 /// The number of query words from which on a match of only one is no answer.
 const SEVERAL: usize = 4;
+/// The score of a usual best document, where the words lead to none.
+const USUAL_BEST: f32 = 20.0;
 const MAX_COMPARED: u32 = 5_000;
 
 /// The index cannot be read and has to be made again.
@@ -69,6 +72,37 @@ impl QueryScores {
             shares: nothing.clone(),
             rests: nothing,
         }
+    }
+
+    /// Returns the share of the query that a document is about, and that share without the word it is most about.
+    pub(super) fn about(&self, document: usize) -> (f32, f32) {
+        let of = |all: &[f32]| all.get(document).copied().unwrap_or(0.0);
+        (of(&self.shares), of(&self.rests))
+    }
+
+    /// Adds closeness by meaning to the scores, if the index has a source of it; returns the closeness by document.
+    ///
+    /// A document without the words is a result only if its meaning is not far.
+    pub(super) fn add_meaning(
+        &mut self,
+        index: &SearchIndex,
+        query: &str,
+        allowed: &dyn Fn(u32) -> bool,
+    ) -> Vec<i32> {
+        let Some(source) = index.source() else {
+            return Vec::new();
+        };
+        let best = best(&self.scores, 1, allowed);
+        let unit = best.first().map_or(USUAL_BEST, |(_, score)| *score);
+        let by_words: Vec<f32> = self.scores.iter().map(|score| score / unit).collect();
+        let fused = source.fuse(query, &Records { index, allowed }, &by_words);
+        let least = source.bounds().least;
+        let each = self.scores.iter_mut().zip(&fused.scores);
+        for ((score, fused), near) in each.zip(&fused.closeness) {
+            let is_result = *score > 0.0 || *near >= least;
+            *score = if is_result { fused * unit } else { 0.0 };
+        }
+        fused.closeness
     }
 }
 

@@ -64,14 +64,43 @@ pub(super) fn quantised(frequency: f32) -> u8 {
 )]
 pub(super) fn term_weight(documents: usize, told: usize, all: usize) -> f32 {
     let (having, told, all) = (documents as f32, told as f32, all as f32);
-    let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+    let rarity = logarithm(1.0 + (all - having + 0.5) / (having + 0.5));
     let is_told = (3.0 * told / having.max(1.0)).min(1.0);
     rarity * (BODY_ALONE + (1.0 - BODY_ALONE) * is_told)
+}
+
+/// Returns the natural logarithm of a number from 1 on. That of the system's library differs between machines in the last
+/// digit, and indexes have to be the same everywhere.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the result needs no more digits than the number has"
+)]
+fn logarithm(number: f32) -> f32 {
+    let (mut rest, mut doublings) = (f64::from(number), 0.0);
+    while rest > std::f64::consts::SQRT_2 {
+        rest /= 2.0;
+        doublings += 1.0;
+    }
+    let ratio = (rest - 1.0) / (rest + 1.0);
+    let square = ratio * ratio;
+    let terms = [15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0];
+    let series = terms
+        .iter()
+        .fold(0.0, |sum, term| sum * square + 1.0 / term);
+    (2.0 * ratio * series + doublings * std::f64::consts::LN_2) as f32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logarithms_are_those_of_the_library() {
+        for number in [1.0_f32, 1.000_1, 1.5, 2.0, 2.72, 10.0, 20_001.0, 1e9] {
+            let difference = (logarithm(number) - number.ln()).abs();
+            assert!(difference <= number.ln() * f32::EPSILON, "{number}");
+        }
+    }
 
     #[test]
     fn rare_words_and_telling_places_weigh_more() {

@@ -103,6 +103,7 @@ fn request<'a>(
         usage,
         expanded,
         exclude: &[],
+        task: None,
     }
 }
 

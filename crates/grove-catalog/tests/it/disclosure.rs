@@ -412,6 +412,7 @@ fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
             usage: &BTreeMap::new(),
             expanded: &["g/@user:s".to_owned()],
             exclude: &[],
+            task: None,
         },
     );
     let keys = made.entries.iter().map(|entry| entry.key.as_str());

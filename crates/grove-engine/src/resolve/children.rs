@@ -145,10 +145,14 @@ impl NamedAgent<'_> {
 }
 
 impl<'a> ChildResolver<'a> {
-    /// Finds everything about the child of a task.
-    pub(crate) fn node(&self, planned: &PlannedTask<'_>) -> Result<ResolvedNode, EngineError> {
+    /// Finds everything about the child of a task. The skills in its catalog are ordered by the tasks.
+    pub(crate) fn node(
+        &self,
+        planned: &PlannedTask<'_>,
+        tasks: Vec<String>,
+    ) -> Result<ResolvedNode, EngineError> {
         let folder = self.folder_of(planned)?;
-        let named = self.agent(planned.task, folder)?;
+        let named = self.agent(planned.task, tasks, folder)?;
         let engine = self.engine(planned.task, &named)?;
         let schema = self.schema(planned.task)?;
         let mut notes = Vec::new();
@@ -213,7 +217,7 @@ impl<'a> ChildResolver<'a> {
             agent: review.agent.clone(),
             ..ChainTask::default()
         };
-        let named = self.agent(&task, of.place.folder.clone())?;
+        let named = self.agent(&task, Vec::new(), of.place.folder.clone())?;
         if named.address == of.address {
             let message = format!("`{}` would review its own work", of.agent);
             return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
@@ -251,7 +255,12 @@ impl<'a> ChildResolver<'a> {
         }))
     }
 
-    fn agent(&self, task: &ChainTask, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
+    fn agent(
+        &self,
+        task: &ChainTask,
+        tasks: Vec<String>,
+        folder: PathBuf,
+    ) -> Result<NamedAgent<'a>, EngineError> {
         let look = self.look;
         let all = &look.snapshot.agents;
         let agent = entries::find(all.entries(), &task.agent)?;
@@ -261,6 +270,7 @@ impl<'a> ChildResolver<'a> {
         let options = PromptOptions {
             asked: Some(task.agent.clone()),
             skills: task.skills.clone(),
+            tasks,
             ..PromptOptions::default()
         };
         let place = self.look_in(&folder);

@@ -7,6 +7,7 @@
 )]
 
 mod envelopes;
+mod fan_outs;
 mod journal_of_373f1d4;
 mod scene;
 mod subagents;

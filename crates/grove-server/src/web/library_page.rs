@@ -42,7 +42,7 @@ pub(super) fn page(site: &Site, asked: &Asked, viewer: &Viewer<'_>) -> Looked {
     let there = environment(site, &asked.query);
     let engine = site.runs.engine();
     let own = engine.discover(there.clone(), DiscoveryParts::PROMPTS);
-    let views = host_views::all(&own, tokens);
+    let views = host_views::all(&own, None, tokens);
     let mut body = HtmlPage::default();
     body.markup("<h1>Library</h1>\n");
     form(&there, &asked.query, &mut body);
@@ -269,7 +269,8 @@ fn skill_row(place: &std::path::Path, row: &SkillRow<'_>, views: &[HostView], ht
     html.markup("</li>\n");
 }
 
-/// Writes the catalog that a new conversation is given, with the tokens of each entry, for the budget of the slider.
+/// Writes the catalog that a new conversation is given, or one for a task, with the tokens of each entry, for the budget of
+/// the slider.
 fn catalog(own: &Discovery, query: &Fields, html: &mut HtmlPage) {
     let limits = &own.world.settings.settings.limits;
     let usual = limits.prompt_chars.count() / BYTES_PER_TOKEN;
@@ -277,12 +278,14 @@ fn catalog(own: &Discovery, query: &Fields, html: &mut HtmlPage) {
         .number::<usize>("budget")
         .unwrap_or(usual)
         .min(MOST_TOKENS);
+    let task = query.said("for").filter(|task| !task.trim().is_empty());
     let asked = CatalogOptions {
         style: CatalogStyle::Xml,
         budget: CatalogBudget::tokens(budget, limits.prompt_skills.count()),
         index_dir: None,
         exact: None,
         exclude: Vec::new(),
+        task: task.map(|task| Searcher::default().order_for(own, task).0),
     };
     let made = Disclosure::new(own, None).preview(&asked);
     html.markup("<h2 id=\"catalog\">Catalog</h2>\n<form class=\"slider\" action=\"#catalog\">");
@@ -303,6 +306,9 @@ fn catalog(own: &Discovery, query: &Fields, html: &mut HtmlPage) {
         ("value", value.as_str()),
     ];
     html.tag("input", &slider);
+    html.markup("<label for=\"for\">A task that it is for</label>");
+    let task = task.unwrap_or_default();
+    html.tag("input", &[("id", "for"), ("name", "for"), ("value", task)]);
     html.markup("<button>Show</button></form>\n<p>");
     let words = format!(
         "{} of {} tokens; {} would show every skill whole",

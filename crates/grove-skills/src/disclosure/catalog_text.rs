@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, catalog, update,
-    within_tokens,
+    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, TaskOrder,
+    catalog, update, within_tokens,
 };
 use grove_catalog::disclosure::DisclosureSession;
 use grove_catalog::snapshot::Snapshot;
@@ -28,6 +28,8 @@ pub struct CatalogOptions {
     pub exact: Option<(usize, CountTokens)>,
     /// Addresses of skills that the reader already has.
     pub exclude: Vec<String>,
+    /// The order of skills for the reader's task; none for the usual order.
+    pub task: Option<TaskOrder>,
 }
 
 /// Counts the tokens of a text.
@@ -156,6 +158,7 @@ impl Disclosure<'_> {
             usage: &session.frozen.usage,
             expanded: session.expanded(),
             exclude: &asked.exclude,
+            task: asked.task.as_ref(),
         };
         match asked.exact {
             Some((tokens, count)) => within_tokens(snapshot, &request, tokens, count),

@@ -7,15 +7,17 @@ use grove_catalog::search::SearchIndex;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, cache_file, files};
 
-use crate::library::Discovery;
+use super::SearchedSkills;
 
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
 /// The file for the roots of a discovery; none without a cache folder.
-pub(super) fn path(discovery: &Discovery) -> Option<PathBuf> {
-    let snapshot = &discovery.snapshot;
-    let folder = discovery.world.environment.cache.as_deref()?;
+pub(super) fn path(skills: SearchedSkills<'_>) -> Option<PathBuf> {
+    let SearchedSkills {
+        snapshot, world, ..
+    } = skills;
+    let folder = world.environment.cache.as_deref()?;
     let mut roots = Vec::new();
     for root in &snapshot.roots {
         roots.extend_from_slice(root.path.as_os_str().as_encoded_bytes());

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use grove_catalog::search::{IndexBuilder, SearchDocument, SearchIndex, searchable};
+use grove_catalog::search::{IndexBuilder, Meanings, SearchDocument, SearchIndex, searchable};
 use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
-use super::digest_of;
-use crate::library::Discovery;
+use super::{SearchedSkills, digest_of};
 
 pub(super) struct MadeIndex {
     pub(super) bytes: Vec<u8>,
@@ -17,15 +17,20 @@ pub(super) struct MadeIndex {
     pub(super) changed: Vec<PathBuf>,
 }
 
-pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
-    let snapshot = &discovery.snapshot;
+/// Makes the index of a snapshot; what an older one knows is taken from there.
+pub(super) fn make(
+    skills: SearchedSkills<'_>,
+    meanings: Option<Arc<dyn Meanings>>,
+    older: Option<&SearchIndex>,
+) -> MadeIndex {
+    let snapshot = skills.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents
             .filter_map(|at| Some((index.key(at)?, at)))
             .collect()
     });
-    let mut builder = IndexBuilder::default();
+    let mut builder = IndexBuilder::new(meanings);
     let (mut read, mut changed) = (0, Vec::new());
     for (_, skill) in searchable(snapshot) {
         let key = key(skill);
@@ -35,7 +40,7 @@ pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIn
             continue;
         }
         read += 1;
-        let source = discovery.sources.skills.read(skill);
+        let source = skills.files.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let body = source
             .as_deref()

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-    AllowList, ConfigKind, HookFile, HookSetting, Limit, Money, OptionalLimit, OptionalText,
-    PackageList, Switch, Texts, UseSwitch, UserCount, UserNumber,
+    AllowList, CatalogOrder, ConfigKind, HookFile, HookSetting, Limit, Money, OptionalLimit,
+    OptionalText, OrderKind, PackageList, Switch, Texts, UseSwitch, UserCount, UserNumber,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
@@ -169,6 +169,7 @@ config_keys! {
     }
     {
         pinned: Vec<String> = "catalog.pinned", Texts, Vec::new(), "Skills that come first in a catalog. A session takes them when it begins.";
+        catalog_order: CatalogOrder = "catalog.order", OrderKind, CatalogOrder::Task, "The order of skills in the catalog that a child inherits: `task` shows first what a search for its task finds, `usual` is the same for all tasks.";
         allow_bundled: Option<Vec<String>> = "skills.allow_bundled", AllowList, None, "Bundled skills that may be used. An empty list means none.";
         only: Option<Vec<String>> = "skills.only", AllowList, None, "The only names that may be used. An empty list means none.";
         run_model: Option<String> = "runs.model", OptionalText, None, "The model of agents that name none, as `provider/id[:thinking]`.";

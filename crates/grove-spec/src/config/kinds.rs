@@ -168,6 +168,38 @@ impl ConfigKind for OptionalText {
     }
 }
 
+/// The order of skills in the catalogs of children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CatalogOrder {
+    /// What a search for the child's task finds comes first.
+    Task,
+    /// The same order for all tasks.
+    Usual,
+}
+
+/// The order of skills in the catalogs of children, which only the user sets.
+pub(super) struct OrderKind;
+
+impl ConfigKind for OrderKind {
+    type Value = CatalogOrder;
+    const TAKES: &'static str = "`task` or `usual`";
+    const MUST_BE: &'static str = Self::TAKES;
+    const MAY_NARROW: bool = false;
+
+    fn read(value: &DeValue<'_>) -> Option<CatalogOrder> {
+        match value.as_str()? {
+            "task" => Some(CatalogOrder::Task),
+            "usual" => Some(CatalogOrder::Usual),
+            _ => None,
+        }
+    }
+
+    fn narrowed(_: &CatalogOrder, _: CatalogOrder) -> Option<CatalogOrder> {
+        None
+    }
+}
+
 /// A program that a setting names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSetting {

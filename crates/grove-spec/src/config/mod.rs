@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use keys::{ConfigKey, ConfigLayer, ConfiguredLimits, Setting, Settings, keys};
-pub use kinds::HookSetting;
+pub use kinds::{CatalogOrder, HookSetting};
 pub use layer::parse;
 
 /// The owner of the file that a layer comes from.

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, Treatment};
+use grove_catalog::catalog::{
+    self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, PlacedBy, TaskOrder, Treatment,
+};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
+use grove_skills::search::Searcher;
+use grove_spec::Diagnostic;
 use grove_spec::config::ConfiguredLimits;
 use serde_json::{Value, json};
 
@@ -34,6 +38,11 @@ pub(super) fn run(
     let (seen, session) = discover_in_session(environment, &arguments.discovery, session)?;
     let discovered = discovered.insert(seen);
     let budget = budget(arguments, &discovered.world.settings.settings.limits)?;
+    let (task, findings) = order_for(discovered, arguments.task.as_deref());
+    out.diagnostics(&findings);
+    if task.as_ref().is_some_and(|task| !task.fits) {
+        out.note("no skill fits the task well");
+    }
     let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
@@ -43,6 +52,7 @@ pub(super) fn run(
             .map(|folder| absolute(folder, discovered.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
+        task,
     };
     let told = Disclosure::new(&discovered.discovery, session.as_deref())
         .catalog(&asked)
@@ -104,6 +114,18 @@ fn budget(
     })
 }
 
+/// Returns the order of skills for a task, and the findings made on the way.
+pub(super) fn order_for(
+    discovered: &DiscoveredLibrary,
+    task: Option<&str>,
+) -> (Option<TaskOrder>, Vec<Diagnostic>) {
+    let mut searcher = Searcher::default();
+    let ordered = task.map(|task| searcher.order_for(&discovered.discovery, task));
+    ordered.map_or_else(Default::default, |(order, findings)| {
+        (Some(order), findings)
+    })
+}
+
 fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
     let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;
@@ -155,6 +177,11 @@ fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
             "description": entry.description,
             "location": entry.location,
             "skills": entry.skills,
+            "placedBy": entry.placed_by.as_str(),
+            "rank": match entry.placed_by {
+                PlacedBy::Task(rank) => Some(rank),
+                PlacedBy::Pin | PlacedBy::Use | PlacedBy::Near | PlacedBy::Usual => None,
+            },
             "cost": shown(entry.cost),
         })
     };

@@ -1,6 +1,8 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
-use grove_catalog::catalog::{Catalog, CatalogBudget, CatalogEntryKind, Treatment};
+use grove_catalog::catalog::{
+    Catalog, CatalogBudget, CatalogEntry, CatalogEntryKind, PlacedBy, Treatment,
+};
 use grove_catalog::root::RootSource;
 
 use super::{DiscoveredLibrary, counted};
@@ -98,6 +100,8 @@ fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
 fn print_entries(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let page = page(&discovered.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
+    let of_task = |entry: &CatalogEntry| matches!(entry.placed_by, PlacedBy::Task(_));
+    let has_task = catalog.entries.iter().any(of_task);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog
             .report
@@ -113,6 +117,10 @@ fn print_entries(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut Co
                     counted(entry.skills, "skill")
                 )
             }
+        };
+        let what = match entry.placed_by.in_words().filter(|_| has_task) {
+            Some(cause) => format!("{what}, {cause}"),
+            None => what,
         };
         let description = entry.description.as_deref().unwrap_or_default();
         let cost = page.number(catalog.report.budget.shown(entry.cost).0);

@@ -105,10 +105,11 @@ pub(crate) fn run(
         }
         Some(CliCommand::Why {
             name,
+            task,
             discovery: flags,
         }) => {
             let discovered = discovered.insert(discover_for_hosts(environment, &flags)?);
-            why::run(discovered, &name, flags.json, out)
+            why::run(discovered, &name, task.as_deref(), flags.json, out)
         }
         Some(CliCommand::Skills(command)) => skills(environment, &command, discovered, out),
         Some(CliCommand::Agents(AgentsCommand::Export(arguments))) => {

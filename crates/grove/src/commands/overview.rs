@@ -15,7 +15,7 @@ use grove_skills::host_views::{self, HostView};
 
 pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
-    let views = host_views::all(discovered, crate::tokens::count);
+    let views = host_views::all(discovered, None, crate::tokens::count);
     let attention = attention(snapshot, &views);
     if json {
         let limits = &discovered.world.settings.settings.limits;

@@ -37,6 +37,7 @@ pub(super) fn run(
         base: base.map(|base| read_base(base, &environment)).transpose()?,
         asked: Some(name.clone()),
         skills: None,
+        tasks: arguments.task.iter().cloned().collect(),
     };
     let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),

@@ -2,9 +2,7 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-use grove_skills::search::{
-    self, MatchedWord, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher,
-};
+use grove_skills::search::{self, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher};
 use serde_json::{Value, json};
 
 use super::{DiscoveredLibrary, Outcome, counted, discover_in_session, unread};
@@ -83,7 +81,7 @@ fn print(
         table.row(&[
             &shown,
             hit.fit.as_str(),
-            &why(&hit.why),
+            &why(hit),
             skill.description().unwrap_or(""),
         ]);
     }
@@ -99,10 +97,10 @@ fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
-fn why(reasons: &[MatchedWord]) -> String {
+fn why(hit: &SearchHit) -> String {
     let mut out = String::new();
     let mut field = None;
-    for reason in reasons {
+    for reason in &hit.why {
         if field.replace(reason.field) == Some(reason.field) {
             out.push_str(", ");
         } else {
@@ -115,7 +113,11 @@ fn why(reasons: &[MatchedWord]) -> String {
         out.push_str(&reason.word);
     }
     if out.is_empty() {
-        "a similar name, or words in common with other results".clone_into(&mut out);
+        let cause = match hit.closeness {
+            Some(_) => "a similar meaning or name",
+            None => "a similar name, or words in common with other results",
+        };
+        cause.clone_into(&mut out);
     }
     out
 }
@@ -131,7 +133,7 @@ fn to_json(query: &str, found: &SearchResult) -> Value {
             "address": snapshot.address(skill),
             "path": hit.path,
             "fits": hit.fit.as_str(),
-            "why": why(&hit.why),
+            "why": why(hit),
         })
     };
     json!({

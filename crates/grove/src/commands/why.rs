@@ -48,10 +48,11 @@ fn answer_words(answer: &str, message: impl Into<String>, fix: Option<String>) -
 pub(super) fn run(
     discovered: &DiscoveredLibrary,
     name: &str,
+    task: Option<&str>,
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let views = host_views::all(discovered, crate::tokens::count);
+    let views = host_views::all(discovered, task, crate::tokens::count);
     let environment = discovered.library.environment();
     let skills = answers(
         &views,

@@ -207,6 +207,7 @@ fn a_tree_is_opened_through_the_library() {
         index_dir: Some(folder.join("index")),
         exact: None,
         exclude: Vec::new(),
+        task: None,
     };
     let look = library.discover();
     let disclosure = Disclosure::new(&look, Some(&talk));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates with their layers. Crates of one layer do not know one another, but for those that [`MAY`] names.
-const LAYERS: [(&str, u8); 12] = [
+const LAYERS: [(&str, u8); 13] = [
     ("grove-spec", 0),
     ("grove-catalog", 0),
     ("grove-plan", 0),
@@ -14,6 +14,7 @@ const LAYERS: [(&str, u8); 12] = [
     ("grove-model", 1),
     ("grove-exec", 1),
     ("grove-store", 1),
+    ("grove-meaning", 2),
     ("grove-skills", 2),
     ("grove-engine", 2),
     ("grove-server", 3),

@@ -5,6 +5,8 @@ use std::path::Path;
 use grove_testkit::session::{Session, column};
 use serde_json::{Value, json};
 
+use crate::mcp_hostile::raw_client::{RawClient, request};
+
 const USER: &str = "home/.agents/skills";
 
 fn session() -> Session {
@@ -305,4 +307,26 @@ fn the_columns_of_another_program_have_plain_numbers() {
     let line = said.stdout.lines().find(|line| line.contains("\twordy\t"));
     let cost = line.unwrap().split('\t').next().unwrap();
     assert!(cost.parse::<u32>().unwrap() > 1000, "{said}");
+}
+
+/// A model that asks for a catalog for its task is told when no skill is written for it.
+#[test]
+fn a_catalog_for_a_task_says_if_nothing_fits() {
+    let session = session();
+    let (served, unserved) = ("ship the release to Kubernetes", "bake sourdough bread");
+    for (task, fits) in [(served, true), (unserved, false)] {
+        let catalog = session.done(["catalog", "--for", task]);
+        let said = catalog.stderr.contains("no skill fits the task well");
+        assert_eq!(said, !fits, "{catalog}");
+        let mut client = RawClient::connect(&session);
+        let params = json!({ "name": "skills", "arguments": { "task": task } });
+        let answer = client.ask(&request("skills", "tools/call", &params));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(
+            text.contains("No skill fits the task well"),
+            !fits,
+            "{text}"
+        );
+        assert!(text.contains("pdf-join"), "{text}");
+    }
 }

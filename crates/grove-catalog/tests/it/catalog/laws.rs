@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{
-    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, Treatment, catalog,
+    BudgetUnit, Catalog, CatalogBudget, CatalogEntryKind, CatalogRequest, TaskOrder, Treatment,
+    catalog,
 };
+use grove_catalog::entry_caps::EntryCaps;
 use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::SkillTree;
@@ -188,6 +190,8 @@ struct Scene {
     expanded: Vec<String>,
     pinned: Vec<String>,
     index_dir: PathBuf,
+    /// What a search for the task found; none without a task.
+    task: Option<TaskOrder>,
     /// What a second look has more of.
     more: usize,
 }
@@ -197,6 +201,7 @@ impl Scene {
         let request = CatalogRequest {
             pinned: &self.pinned,
             index_dir: &self.index_dir,
+            task: self.task.as_ref(),
             ..request(self.budget, &self.usage, &self.expanded)
         };
         let made = catalog(&self.snapshot, &request);
@@ -245,8 +250,15 @@ fn scene() -> impl Strategy<Value = Scene> {
             "/mnt/a \"quoted\" & 'long' folder/with more/index",
         ]),
     );
-    (library(), budget, odds, lately).prop_map(
-        |((sources, skills), (size, entries, bytes, more), odds, (used, opened, index_dir))| {
+    let task = (
+        prop::option::of(prop::collection::vec(0_usize..60, 0..40)),
+        prop::collection::vec(0_usize..60, 0..20),
+        (0_usize..20, 0_usize..20),
+    );
+    (library(), budget, odds, lately, task).prop_map(
+        |((sources, skills), (size, entries, bytes, more), odds, lately, task)| {
+            let (used, opened, index_dir) = lately;
+            let (ranked, capped, (per_root, per_source)) = task;
             let (pairs, width, wide, hidden, pins) = odds;
             let mut snapshot = snapshot(&sources, &skills);
             let n = snapshot.skills.len();
@@ -272,6 +284,25 @@ fn scene() -> impl Strategy<Value = Scene> {
                     skill.state = grove_catalog::EntryState::Disabled;
                 }
             }
+            for at in capped {
+                if let Some(skill) = snapshot.skills.get_mut(at)
+                    && skill.state == grove_catalog::EntryState::Ok
+                {
+                    skill.state = grove_catalog::EntryState::Capped;
+                }
+            }
+            let task = ranked.map(|ranked| {
+                let mut seen = BTreeSet::new();
+                let once = ranked.into_iter().filter(|at| *at < n && seen.insert(*at));
+                TaskOrder {
+                    ranked: once.collect(),
+                    fits: true,
+                    caps: EntryCaps {
+                        per_root,
+                        per_source,
+                    },
+                }
+            });
             let address = |at: usize| snapshot.skills.get(at).map(|skill| snapshot.address(skill));
             let mut expanded: Vec<String> = opened.into_iter().filter_map(address).collect();
             expanded.push(format!("a/@{}", snapshot.roots[0].label));
@@ -293,6 +324,7 @@ fn scene() -> impl Strategy<Value = Scene> {
                 pinned: pins.into_iter().filter_map(address).collect(),
                 expanded,
                 index_dir: index_dir.into(),
+                task,
                 more,
                 snapshot: Arc::new(snapshot),
             }
@@ -300,8 +332,14 @@ fn scene() -> impl Strategy<Value = Scene> {
     )
 }
 
+/// The number of scenes: a few in every test run, as many as wanted in a run for them alone.
+fn n_scenes() -> u32 {
+    let wanted = std::env::var("GROVE_LAW_SCENES").ok();
+    wanted.map_or(4_000, |wanted| wanted.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, max_shrink_iters: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: n_scenes(), failure_persistence: None, max_shrink_iters: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn any_library_at_any_budget(scene in scene()) {

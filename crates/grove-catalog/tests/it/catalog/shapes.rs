@@ -126,6 +126,7 @@ fn what_the_reader_has_is_not_told_again() {
     let usage = BTreeMap::new();
     let request = CatalogRequest {
         exclude: &exclude,
+        task: None,
         ..request(CatalogBudget::chars(30_000, 150), &usage, &[])
     };
     let names: Vec<String> = catalog(&snapshot, &request)
