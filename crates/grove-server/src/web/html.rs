@@ -85,11 +85,11 @@ impl HtmlPage {
         self
     }
 
-    /// Returns true if nothing was written.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Returns true if nothing was written.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -64,7 +64,7 @@ impl ListView {
     fn has(&self, row: &RunRow, summary: Option<&RunSummary>, now: u64) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let day = 24 * 60 * 60 * 1_000;
-        let is_waiting = summary.is_some_and(|summary| !summary.waiting.is_empty());
+        let is_waiting = waits(row, summary);
         let is_state = match self.state.as_str() {
             "" => true,
             "open" => row.ended_at.is_none(),
@@ -84,6 +84,12 @@ impl ListView {
     }
 }
 
+/// Returns true if a run waits for a person. Its row alone says so where nothing else goes on in it.
+fn waits(row: &RunRow, summary: Option<&RunSummary>) -> bool {
+    matches!(row.shown(), "asking" | "paused")
+        || summary.is_some_and(|summary| !summary.waiting.is_empty())
+}
+
 /// A run of the list.
 struct ListedRun {
     row: RunRow,
@@ -93,12 +99,8 @@ struct ListedRun {
 impl ListedRun {
     /// The place of its group: what waits for a person, what goes on, and the rest.
     fn group(&self) -> usize {
-        let waits = self
-            .summary
-            .as_ref()
-            .is_some_and(|summary| !summary.waiting.is_empty());
         match self.row.ended_at {
-            None if waits => 0,
+            None if waits(&self.row, self.summary.as_ref()) => 0,
             None => 1,
             Some(_) => 2,
         }

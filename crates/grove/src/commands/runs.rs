@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::args::{GoOnArgs, PlanArgs, RunArgs, RunsCommand};
+use crate::command_error::CommandError;
 use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
@@ -172,10 +173,7 @@ pub(super) fn manage(
         }
         RunsCommand::Steer { run, message } => {
             let child = runs.want(run, ChildWish::Steer(message.clone()))?;
-            out.line(&format!(
-                "child {} of run {} gets the message before its next step",
-                child.node, child.run
-            ));
+            out.line(&format!("{child} gets the message before its next step"));
         }
         RunsCommand::Resume { arguments, message } => {
             let wish = ChildWish::Resume(message.clone());
@@ -203,16 +201,7 @@ pub(super) fn manage(
         RunsCommand::Apply { run, json } => {
             return patches::apply(environment, &runs, run, *json, out);
         }
-        RunsCommand::Stop { run, now } => {
-            let stopped = runs.stop(run, *now)?;
-            out.line(&match (stopped.ended, stopped.node) {
-                (Some(state), _) => format!("{} has ended already: {state}", stopped.run),
-                (None, Some(node)) => {
-                    format!("child {node} of run {} has been told to stop", stopped.run)
-                }
-                (None, None) => format!("{} has been told to stop", stopped.run),
-            });
-        }
+        RunsCommand::Stop { run, now } => stop(&runs, run, *now, out)?,
         RunsCommand::Prune {
             days,
             unacknowledged,
@@ -220,6 +209,21 @@ pub(super) fn manage(
         } => prune(&runs, *days, *unacknowledged, *json, out)?,
     }
     Ok(0)
+}
+
+fn stop(
+    runs: &RunJournal,
+    given: &str,
+    now: bool,
+    out: &mut CommandOutput,
+) -> Result<(), CommandError> {
+    let stopped = runs.stop(given, now)?;
+    out.line(&match &stopped.ended {
+        Some(state) => format!("{} has ended already: {state}", stopped.run),
+        None if stopped.node.is_some() => stopped.to_string(),
+        None => format!("{} has been told to stop", stopped.run),
+    });
+    Ok(())
 }
 
 /// Follows a run that was continued or repeated, or names it if it continues in the background.
@@ -251,7 +255,7 @@ fn prune(
     unacknowledged: bool,
     json: bool,
     out: &mut CommandOutput,
-) -> Result<(), crate::command_error::CommandError> {
+) -> Result<(), CommandError> {
     let pruned = runs.prune(days, unacknowledged)?;
     if json {
         out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts, "kept": pruned.kept }));

@@ -95,7 +95,34 @@ fn runs_that_have_ended_are_neither_open_nor_stopped() {
     assert_eq!((text, is_error), (expected, false));
     let stop = json!({ "action": "stop", "run": format!("{run}.1"), "token": token });
     let (text, is_error) = told(&mut client, "subagent", &stop);
-    assert!(is_error && text.contains("ends a whole run"), "{text}");
+    assert!(
+        is_error && text.contains("child 1 is not at work"),
+        "{text}"
+    );
+    end_all(&session);
+}
+
+#[test]
+fn one_child_is_stopped_and_the_others_keep_their_results() {
+    let (_server, session) = scene();
+    let mut client = RawClient::connect(&session);
+    let tasks =
+        json!([{ "agent": "asker", "task": "ask me" }, { "agent": "worker", "task": "quick one" }]);
+    let work = json!({ "tasks": tasks, "background": true });
+    let (text, _) = told(&mut client, "subagent", &work);
+    let mut lines = text.lines();
+    let run = lines.next().unwrap().strip_prefix("run: ").unwrap();
+    let token = lines.next().unwrap().strip_prefix("token: ").unwrap();
+    let stop = json!({ "action": "stop", "run": format!("{run}.1.0"), "token": token });
+    let (text, is_error) = told(&mut client, "subagent", &stop);
+    let expected = format!("child 1.0 of run {run} has been told to stop");
+    assert_eq!((text, is_error), (expected, false));
+    let wait = json!({ "action": "wait", "run": run, "token": token });
+    told(&mut client, "subagent", &wait);
+    let shown = session.json(["runs", "show", run]);
+    let states = shown["nodes"].as_array().unwrap().iter();
+    let states: Vec<&str> = states.map(|node| node["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["stopped", "complete"], "{shown}");
     end_all(&session);
 }
 

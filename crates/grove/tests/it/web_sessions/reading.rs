@@ -138,7 +138,8 @@ fn without_scripts_everything_is_read_and_a_question_is_answered() {
     };
     let page = page_of(&browser.person(look), &another_link(&session, "--answer"));
     for (path, words) in [
-        ("/", "Which one?"),
+        ("/", "Waits for you"),
+        ("/?state=waiting", "Which one?"),
         (format!("/runs/{run}").as_str(), "echo new >> a.txt"),
         (&format!("/runs/{run}/children/1.0"), "First the file."),
         (&format!("/runs/{run}/children/1.0/diff"), "new"),
