@@ -65,7 +65,7 @@ cargo xtask <command>
   programs --acp                OpenCode and Gemini CLI as children: the table of cases, cancel, resume; installs them
   programs --newest             the newest version of each agent program that the registry has, against the same
                                 table; says what differs, and is made to be scheduled
-  look [--output DIR]           the page of an exported run in headless Chromium, light and dark, 400 and 1,400 px wide
+  look [--output DIR]           the pages in headless Chromium, light and dark, 400 and 1,400 px wide
   meaning make [--python FILE]  the table of meanings from its sources, in target/meaning; needs PyTorch
   meaning gate [--table FILE]   whether searches with a table find what they should
   meaning same [--table FILE]   whether a build for this processor has the same results as one for every processor

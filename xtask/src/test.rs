@@ -102,6 +102,7 @@ fn install(verdict: &mut Verdict) {
     verdict.step("install mcp for node", tools::install_mcp_sdk);
     verdict.step("install mcp conformance", tools::install_mcp_conformance);
     verdict.step("install pi", tools::install_pi);
+    verdict.step("install the browser's tools", tools::install_browser_tools);
     verdict.step("install claude", || tools::CLAUDE.install());
     verdict.step("install codex", || tools::CODEX.install());
     verdict.step("install copilot", || tools::COPILOT.install());

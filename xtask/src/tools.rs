@@ -12,8 +12,8 @@ mod system_packages;
 
 pub(crate) use agents::{Agent, CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, PI_AGENT};
 pub(crate) use node::{
-    install_mcp_conformance, install_mcp_sdk, install_node, install_pi, node_program, pi_package,
-    pi_subagents_acceptance,
+    install_browser_tools, install_mcp_conformance, install_mcp_sdk, install_node, install_pi,
+    node_program, pi_package, pi_subagents_acceptance,
 };
 pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
 pub(crate) use system_packages::{install_system_package, install_system_packages};
@@ -37,6 +37,8 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
         (variable::MCP_SDK, node::mcp_sdk()),
         (variable::MCP_CONFORMANCE, node::mcp_conformance()),
         (variable::NODE, node_program()),
+        (variable::PLAYWRIGHT, node::playwright()),
+        (variable::AXE, node::axe()),
         PI_AGENT.variable(),
         CLAUDE.variable(),
         CODEX.variable(),

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_another_key_denies_is_taken_from_a_list_and_from_the_usual_tools() {
-        use AgentFormat::{Claude, Codex, Native, Opencode};
+        use AgentFormat::{Claude, Codex, Copilot, Native, Opencode};
         let changing = ["bash", "edit", "write"].as_slice();
         for (lines, format, tools, denied) in [
             (

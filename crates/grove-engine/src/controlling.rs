@@ -12,14 +12,18 @@ use crate::identity::new_run_id;
 use crate::journal::{RunJournal, parts_of};
 use crate::submission::{SubmittedRun, submit_again};
 
-/// The name of the person in facts that a terminal records.
-const BY_TERMINAL: &str = "a terminal";
-
 /// A wish for one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildWish {
     /// The child is to pause.
     Pause,
+    /// The child is to end, and the others are to go on.
+    Stop {
+        /// True if it gets no time to end by itself.
+        now: bool,
+    },
+    /// The stored work of the child is not to be applied with that of the others.
+    Discard,
     /// The child is to go on, with a message if there is one.
     Resume(Option<String>),
     /// The child is to receive a message while it works.
@@ -48,15 +52,28 @@ impl std::fmt::Display for WishedChild {
 pub struct StopOutcome {
     /// The id of the run.
     pub run: String,
-    /// Its state in words, where it had ended already.
+    /// The child that was meant, where it was one alone.
+    pub node: Option<NodeId>,
+    /// The state of the run in words, where it had ended already.
     pub ended: Option<String>,
+}
+
+impl std::fmt::Display for StopOutcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let run = &self.run;
+        match (&self.node, &self.ended) {
+            (Some(node), _) => write!(f, "child {node} of run {run} has been told to stop"),
+            (None, Some(state)) => write!(f, "run {run} has already ended ({state})"),
+            (None, None) => write!(f, "run {run} has been told to stop"),
+        }
+    }
 }
 
 impl RunJournal {
     /// Records a wish of the person for a child, `RUN` or `RUN.NODE`, and wakes its supervisor.
     pub fn want(&self, given: &str, wish: ChildWish) -> Result<WishedChild, EngineError> {
         require_own(self, &self.find(parts_of(given).0)?)?;
-        self.want_by(given, BY_TERMINAL, wish)
+        self.want_by(given, self.by, wish)
     }
 
     /// The same for a caller that may do it, under its name. If no child is named, it is the only one that the wish can be
@@ -87,33 +104,40 @@ impl RunJournal {
                 "stop it and continue it with `grove runs resume`, or use `--engine native`",
             ));
         }
-        let is_pause = wish == ChildWish::Pause;
+        let is_end = matches!(wish, ChildWish::Pause | ChildWish::Stop { .. });
+        let is_about_work = wish != ChildWish::Discard;
         let (wish, artifacts) = as_recorded(wish, node.clone());
-        record_wish(&self.store, &run.id, by, wish, artifacts).map_err(|error| match error {
-            StoreError::Refused(refused) => EngineError::finding(refused),
-            error => error.into(),
-        })?;
-        self.have_done(&run.id)?;
-        if is_pause {
+        record_wish(&self.store, &run.id, by, wish, artifacts)?;
+        if is_about_work {
+            self.have_done(&run.id)?;
+        }
+        if is_end {
             self.require_told_to_stop(&run.id)?;
         }
         Ok(WishedChild { run: run.id, node })
     }
 
-    /// Tells a run of the person to stop.
+    /// Tells a run of the person, or one child of it as `RUN.NODE`, to stop.
     pub fn stop(&self, given: &str, now: bool) -> Result<StopOutcome, EngineError> {
-        let id = self.find(given)?;
-        require_own(self, &id)?;
-        self.stop_by(&id, BY_TERMINAL, now)
+        require_own(self, &self.find(parts_of(given).0)?)?;
+        self.stop_by(given, self.by, now)
     }
 
-    /// Tells a run to stop, for a caller that may do it. One that is over stays as it is.
+    /// Tells a run or a child of it to stop, for a caller that may do it. A run that is over stays as it is.
     pub(crate) fn stop_by(
         &self,
         given: &str,
         by: &str,
         now: bool,
     ) -> Result<StopOutcome, EngineError> {
+        if parts_of(given).1.is_some() {
+            let child = self.want_by(given, by, ChildWish::Stop { now })?;
+            return Ok(StopOutcome {
+                run: child.run,
+                node: Some(child.node),
+                ended: None,
+            });
+        }
         let loaded = self.load(given)?;
         let ended = loaded.state.ended.map(|_| loaded.state.shown().to_owned());
         if ended.is_none() {
@@ -123,13 +147,30 @@ impl RunJournal {
         }
         Ok(StopOutcome {
             run: loaded.id,
+            node: None,
             ended,
         })
     }
 
+    /// Tells every child of a run that is at work to pause.
+    pub fn pause_all(&self, given: &str) -> Result<String, EngineError> {
+        let id = self.find(given)?;
+        require_own(self, &id)?;
+        record_wish(
+            &self.store,
+            &id,
+            self.by,
+            Wish::Pause { node: None },
+            Vec::new(),
+        )?;
+        self.have_done(&id)?;
+        self.require_told_to_stop(&id)?;
+        Ok(id)
+    }
+
     /// Records a wish of the person for a whole run. A wish that comes too late changes nothing.
     pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
-        self.wish_by(run, BY_TERMINAL, wish)
+        self.wish_by(run, self.by, wish)
     }
 
     fn wish_by(&self, run: &str, by: &str, wish: Wish) -> Result<(), EngineError> {
@@ -139,8 +180,14 @@ impl RunJournal {
         }
     }
 
-    /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done.
-    pub fn again(&self, given: &str, from: Option<&str>) -> Result<SubmittedRun, EngineError> {
+    /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done. That
+    /// step may get another task.
+    pub fn again(
+        &self,
+        given: &str,
+        from: Option<&str>,
+        task: Option<&str>,
+    ) -> Result<SubmittedRun, EngineError> {
         if self.is_child() {
             let message = "a child runs nothing again";
             return Err(EngineError::usage(message).hint("ask for it as new work"));
@@ -169,7 +216,7 @@ impl RunJournal {
             return Err(EngineError::finding(message).hint(hint));
         };
         let surroundings = self.surroundings();
-        let submitted = submit_again(&self.store, &earlier, &from, &surroundings)?;
+        let submitted = submit_again(&self.store, &earlier, &from, task, &surroundings)?;
         self.ensure(&surroundings, &submitted.id)?;
         Ok(submitted)
     }
@@ -178,6 +225,8 @@ impl RunJournal {
 fn as_recorded(wish: ChildWish, node: NodeId) -> (Wish, Vec<Vec<u8>>) {
     let (text, wish): (_, fn(NodeId, Digest) -> Wish) = match wish {
         ChildWish::Pause => return (Wish::Pause { node: Some(node) }, Vec::new()),
+        ChildWish::Stop { now } => return (Wish::StopChild { node, now }, Vec::new()),
+        ChildWish::Discard => return (Wish::Discard { node }, Vec::new()),
         ChildWish::Resume(None) => {
             let message = None;
             return (Wish::Resume { node, message }, Vec::new());
@@ -213,7 +262,9 @@ fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, EngineError> {
             |it| matches!(it, Execution::Queued | Execution::Running),
             "is at work",
         ),
+        ChildWish::Stop { .. } => (|it| !it.is_terminal(), "is to be done or at work"),
         ChildWish::Answer(_) => (|it| matches!(it, Execution::Asking(_)), "asks anything"),
+        ChildWish::Discard => (Execution::is_terminal, "has ended"),
         ChildWish::Resume(_) => (
             |it| it.is_waiting() || it.is_terminal(),
             "waits or has ended",

@@ -35,6 +35,8 @@ pub struct Engine {
     library: Option<Arc<LiveLibrary>>,
     /// The journal, opened by the first call that needs it.
     journal: Mutex<Option<Arc<RunJournal>>>,
+    /// The place where the person is, if it is not a terminal.
+    place: Option<&'static str>,
 }
 
 impl Engine {
@@ -44,6 +46,7 @@ impl Engine {
             environment,
             library: None,
             journal: Mutex::default(),
+            place: None,
         }
     }
 
@@ -61,6 +64,13 @@ impl Engine {
             journal: Mutex::new(Some(Arc::new(journal))),
             ..engine
         }
+    }
+
+    /// An engine for a person at another place than a terminal, which facts name.
+    #[must_use]
+    pub const fn at(mut self, place: &'static str) -> Self {
+        self.place = Some(place);
+        self
     }
 
     /// Does the work of the processes that runs need, which are this program started anew. The `main` of a program that
@@ -106,7 +116,10 @@ impl Engine {
             return Ok(Arc::clone(journal));
         }
         let journal = RunJournal::open_beside(&self.environment, self.library.as_ref())?;
-        let journal = Arc::new(journal);
+        let journal = Arc::new(match self.place {
+            Some(place) => journal.by(place),
+            None => journal,
+        });
         *known = Some(Arc::clone(&journal));
         Ok(journal)
     }
@@ -121,6 +134,15 @@ impl Engine {
     /// Finds everything about a run. Nothing is recorded, and nothing of a run's files is opened.
     pub fn resolve(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
         resolve::resolve(self, &self.environment, order, None)
+    }
+
+    /// The same in another folder, as if this program worked there.
+    pub fn resolve_in(&self, folder: &Path, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
+        let there = Environment {
+            working: folder.to_path_buf(),
+            ..self.environment.clone()
+        };
+        resolve::resolve(self, &there, order, None)
     }
 
     /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.
@@ -165,7 +187,7 @@ impl Engine {
     }
 
     /// Looks at the files of a folder: those that the library of this process keeps up to date, or all of them anew.
-    pub(crate) fn discover(&self, there: Environment, parts: DiscoveryParts) -> Discovery {
+    pub fn discover(&self, there: Environment, parts: DiscoveryParts) -> Discovery {
         let request = DiscoveryRequest {
             parts,
             ..DiscoveryRequest::default()

@@ -1,10 +1,11 @@
 //! The journal of runs as the engine opens it, with the environment of the process that did.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use grove_exec::{Liveness, ProcessIdentity};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, NodeId, RunView};
+use grove_plan::{EffectKind, Event, NodeId, RunView};
 use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
@@ -12,12 +13,16 @@ use grove_store::{LoadedRun, OutboxRow, RunFilter, RunRow, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::calling_child::mark_of;
+use crate::envelope::RunEnvelope;
 use crate::error::{AT_LIMIT, EngineError};
 use crate::ledger_key::JournalError;
 use crate::model_settings::ModelSettings;
 use crate::places::RunPlaces;
 use crate::supervising;
 use crate::waking::Woken;
+
+/// The name of the person in facts that a terminal records.
+const BY_TERMINAL: &str = "a terminal";
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
@@ -31,6 +36,8 @@ pub struct RunJournal {
     file: Option<FileId>,
     /// True if this process belongs to a child.
     is_child: bool,
+    /// The name of the person in facts that are recorded here: that of the place where the person is.
+    pub(crate) by: &'static str,
     models: KnownModels,
     /// The runs that need something to be done, for the supervisor that this journal belongs to.
     news: Option<UnboundedSender<String>>,
@@ -84,11 +91,19 @@ impl RunJournal {
             file: grove_fs::files::identity(store.path()).ok(),
             is_child: false,
             environment: environment.clone(),
+            by: BY_TERMINAL,
             models: KnownModels::Once(OnceLock::new()),
             places,
             store,
             news: None,
         }
+    }
+
+    /// The same journal, where the person is at another place than a terminal.
+    #[must_use]
+    pub const fn by(mut self, place: &'static str) -> Self {
+        self.by = place;
+        self
     }
 
     /// Returns true if this process belongs to a child of a run.
@@ -139,6 +154,13 @@ impl RunJournal {
     /// Wakes the supervisor of a run, if there is one.
     pub fn wake(&self, surroundings: &str, run: &str) {
         crate::waking::wake(&self.places, surroundings, run);
+    }
+
+    /// Returns the folder in which a run was asked for.
+    pub fn folder_of(&self, given: &str) -> Result<PathBuf, EngineError> {
+        let loaded = self.store.load_plan(&self.find(given)?)?;
+        let envelope = RunEnvelope::read(&loaded.envelope);
+        Ok(envelope.map_err(EngineError::finding)?.folder)
     }
 
     /// Loads a run by the beginning of its id.
@@ -221,6 +243,16 @@ impl RunJournal {
         };
         Ok(self.store.outbox()?.iter().any(is_left))
     }
+
+    /// Returns the next events of a run after the one with a number, at most so many.
+    pub fn next_events(
+        &self,
+        run: &str,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Event>, EngineError> {
+        Ok(self.store.next_events(run, after, most)?)
+    }
 }
 
 /// The view of a run, with texts as long as it allows.
@@ -258,6 +290,7 @@ impl From<JournalError> for EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match &error {
+            StoreError::Refused(refused) => Self::finding(refused.to_string()),
             StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
             StoreError::Thread(_) => Self::internal(error).hint(AT_LIMIT),

@@ -437,15 +437,10 @@ impl Engine {
         arguments: &CallArguments<'_>,
     ) -> Result<Called, EngineError> {
         let runs = self.recovered_journal()?;
-        let (run, node) = parts_of(arguments.needed("run")?);
-        if node.is_some() {
-            let message = "`stop` ends a whole run, not one child";
-            return Err(EngineError::usage(message).hint("`action: interrupt` pauses one child"));
-        }
-        let stopped = runs.stop_by(run, caller.by(), false)?;
+        let stopped = runs.stop_by(arguments.needed("run")?, caller.by(), false)?;
         match caller {
-            ToolCaller::Host(_) => Ok(SubagentAnswer::Stopped(stopped).into()),
-            ToolCaller::Child(_) => self.await_run(arguments),
+            ToolCaller::Child(_) if stopped.node.is_none() => self.await_run(arguments),
+            _ => Ok(SubagentAnswer::Stopped(stopped).into()),
         }
     }
 

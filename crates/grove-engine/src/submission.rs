@@ -1,7 +1,7 @@
 //! Records runs in the journal. Nothing has started when a run is recorded.
 
 use grove_exec::now;
-use grove_plan::{NodeId, Plan};
+use grove_plan::{NodeId, Plan, Work};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store, StoreError, Submission, Submitted};
 
@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::resolve::ResolvedRun;
 use crate::submit_key::SubmitKey;
+use crate::told::Told;
 
 /// The number of ids that are tried before the run is refused.
 const ID_TRIES: u32 = 32;
@@ -87,11 +88,13 @@ fn token_of_key(store: &Store, key: &SubmitKey) -> Option<String> {
     Some(Digest::of(&signature).first_digits(32))
 }
 
-/// Records the plan of an earlier run again, from a step on. The results of the steps before it are taken over as they are.
+/// Records the plan of an earlier run again, from a step on, with another task for it if there is one. The results of the steps
+/// before it are taken over as they are.
 pub(crate) fn submit_again(
     store: &Store,
     earlier: &LoadedRun,
     from: &NodeId,
+    task: Option<&str>,
     surroundings: &str,
 ) -> Result<SubmittedRun, EngineError> {
     let reused = earlier.state.reusable(&earlier.plan, from);
@@ -102,15 +105,46 @@ pub(crate) fn submit_again(
     surroundings.clone_into(&mut envelope.surroundings);
     let token = new_owner_token();
     let owner = Digest::of(token.as_bytes());
+    let mut plan = (*earlier.plan).clone();
+    let told = task.map(|task| with_task(store, &mut plan, from, task));
     let submission = Submission {
         again: Some((earlier.id.clone(), reused)),
-        ..submission((*earlier.plan).clone(), &envelope, owner)
+        artifacts: Vec::from_iter(told.transpose()?),
+        ..submission(plan, &envelope, owner)
     };
     let submitted = submit_as_new(store, &submission)?;
     Ok(SubmittedRun {
         id: submitted.run,
         owner_token: Some(token),
     })
+}
+
+/// Gives a child of a plan another message, and returns the artifact with what it is told. Variables in the message stand for the
+/// same as before.
+fn with_task(
+    store: &Store,
+    plan: &mut Plan,
+    node: &NodeId,
+    task: &str,
+) -> Result<Vec<u8>, EngineError> {
+    let mut nodes = plan.nodes.to_vec();
+    let known = nodes.iter_mut().find(|known| known.id == *node);
+    let child = known.map(|known| match &mut known.work {
+        Work::Child(child) => &mut **child,
+        Work::FanOut(list) => &mut list.child,
+    });
+    let Some(child) = child else {
+        let message = format!("`{node}` is not one child with a task of its own");
+        return Err(EngineError::usage(message).hint("`grove runs show RUN` names the steps"));
+    };
+    let told = Told {
+        message: task.to_owned(),
+        ..store.json(&child.told)?
+    };
+    let bytes = told.to_bytes();
+    child.told = Digest::of(&bytes);
+    plan.nodes = nodes.into();
+    Ok(bytes)
 }
 
 /// Submits with an id that no other run has: two processes may choose the same one in the same millisecond.

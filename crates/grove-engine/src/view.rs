@@ -7,6 +7,7 @@ pub use crate::places::RunPlaces;
 pub use crate::submission::SubmittedRun;
 pub use crate::told::Told;
 pub use crate::waking::Woken;
+pub use grove_plan::history;
 pub use grove_plan::{
     Accepted, Attempt, AttemptState, Body, CallId, CallOutcome, Cause, Check, CheckEnd,
     CheckResult, Child, Contract, Ending, Event, Execution, Fact, FanOut, Finish, FoundFile,

@@ -1,17 +1,24 @@
 //! A run that is watched: its journal as far as it was read, and the last sign of life of each child.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::attempt_log::{AttemptTail, LogLine};
 use crate::native::about;
+use crate::told::Told;
+use grove_plan::history::{RunHistory, TextSizes, ToldSizes};
 use grove_plan::{
     Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
 };
+use grove_spec::Digest;
 
 use crate::envelope::RunEnvelope;
 use crate::error::EngineError;
 use crate::journal::RunJournal;
+
+/// The number of events that are read at a time: a long journal is never in memory as a whole.
+const AT_A_TIME: usize = 2_048;
 
 /// A run that is watched.
 pub struct WatchedRun {
@@ -21,10 +28,50 @@ pub struct WatchedRun {
     pub title: String,
     /// The plan of the run.
     pub plan: Arc<Plan>,
+    /// Everything about the run that its plan does not have; nothing where it cannot be read.
+    pub envelope: RunEnvelope,
     /// Its state after the last event that was read.
     pub state: State,
+    /// Its course up to that event.
+    pub history: RunHistory,
+    /// The last event that was read.
+    pub last_event_at: Times,
+    sizes: KnownSizes,
     signs: BTreeMap<NodeId, LastSign>,
     tails: BTreeMap<NodeId, (u32, AttemptTail)>,
+}
+
+/// The sizes of prompts that were looked up. Children often share one.
+type KnownSizes = RefCell<BTreeMap<Digest, ToldSizes>>;
+
+/// The lengths of the texts of a journal.
+struct StoredSizes<'a>(&'a RunJournal, &'a KnownSizes);
+
+impl TextSizes for StoredSizes<'_> {
+    fn of_text(&self, digest: &Digest) -> u64 {
+        let size = self.0.store.artifact_size(digest);
+        size.ok().flatten().unwrap_or_default()
+    }
+
+    fn of_told(&self, digest: &Digest) -> ToldSizes {
+        if let Some(known) = self.1.borrow().get(digest) {
+            return *known;
+        }
+        let told: Option<Told> = self.0.store.json(digest).ok();
+        let sizes = told.map_or_else(ToldSizes::default, |told| {
+            let is_of_skills = |kind: &str| matches!(kind, "skill" | "listing" | "catalog");
+            let skills = told.parts.iter().filter(|part| is_of_skills(&part.kind));
+            let skills: u64 = skills.map(|part| part.bytes as u64).sum();
+            let before: usize = told.history.iter().map(|it| it.to_string().len()).sum();
+            ToldSizes {
+                system: (told.system.len() as u64).saturating_sub(skills),
+                skills,
+                message: (told.message.len() + before) as u64,
+            }
+        });
+        self.1.borrow_mut().insert(*digest, sizes);
+        sizes
+    }
 }
 
 struct LastSign {
@@ -40,16 +87,20 @@ impl WatchedRun {
         let loaded = journal.store.load_plan(id)?;
         let plan = loaded.plan;
         // A run whose envelope cannot be read is watched until it ends with that reason.
-        let title = RunEnvelope::read(&loaded.envelope).map(|envelope| envelope.title);
+        let envelope = RunEnvelope::read(&loaded.envelope).unwrap_or_default();
         // The names of a chain's steps, which its flow has, and then what it was asked for.
-        let title = title.as_deref().unwrap_or_default();
+        let title = envelope.title.as_str();
         let task = title.split_once(": ").filter(|_| plan.nodes.len() > 1);
         let title = task.map_or(title, |(_, task)| task);
         Ok(Self {
             id: id.to_owned(),
             title: title.trim().to_owned(),
+            envelope,
             plan,
             state: State::default(),
+            history: RunHistory::default(),
+            last_event_at: Times::default(),
+            sizes: KnownSizes::default(),
             signs: BTreeMap::new(),
             tails: BTreeMap::new(),
         })
@@ -66,12 +117,24 @@ impl WatchedRun {
         journal: &RunJournal,
         mut each: impl FnMut(&Self, &Event),
     ) -> Result<(), EngineError> {
-        for event in journal.store.events_after(&self.id, self.state.seq)? {
-            advance(&self.plan, &mut self.state, &event).map_err(EngineError::internal)?;
-            self.see(&event);
-            each(self, &event);
+        loop {
+            let events = journal
+                .store
+                .next_events(&self.id, self.state.seq, AT_A_TIME)?;
+            for event in &events {
+                let step = advance(&self.plan, &mut self.state, event);
+                let step = step.map_err(EngineError::internal)?;
+                let sizes = StoredSizes(journal, &self.sizes);
+                self.history
+                    .take(&self.plan, &self.state, event, &step, &sizes);
+                self.last_event_at = event.at;
+                self.see(event);
+                each(self, event);
+            }
+            if events.len() < AT_A_TIME {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     fn see(&mut self, event: &Event) {

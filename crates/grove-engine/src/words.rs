@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::native::about;
-use grove_plan::{Body, CallOutcome, Event, Fact, FoundFile, REJECTED, RunView, Wish};
-use grove_spec::text::{counted, grouped, one_line};
+use grove_plan::{
+    Body, CallOutcome, Check, CheckResult, Event, Fact, FoundFile, REJECTED, RunView, Wish,
+};
+use grove_spec::duration::in_words;
+use grove_spec::text::{counted, first_names, grouped, one_line};
 use grove_store::RunRow;
 use serde_json::{Value, json};
 
@@ -102,6 +105,36 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
     out
 }
 
+/// The reason why a command of a contract saw files as they were before the child.
+pub const PROTECTED: &str = "no child changes what its work is checked with; `protect` in a request says which files that are";
+
+/// A command of a contract in a line, with the way in which it ended.
+pub fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
+    let Some(result) = result else {
+        return format!("{} `{}` was not run", check.id, check.line());
+    };
+    format!(
+        "{} `{}` {} after {}",
+        check.id,
+        check.line(),
+        result.end,
+        in_words(result.milliseconds),
+    )
+}
+
+/// The way in which a command of a contract ran, a line each: its sandbox, the files that it saw as they were
+/// before the child, and those of the work that it changed, though it was to judge them.
+pub fn check_facts(result: &CheckResult) -> Vec<String> {
+    let mut lines = vec![format!("sandbox: {}", result.sandbox)];
+    let files = [
+        ("as before the child", &result.as_before),
+        ("changed the work", &result.changed),
+    ];
+    let named = files.into_iter().filter(|(_, files)| !files.is_empty());
+    lines.extend(named.map(|(what, files)| format!("{what}: {}", one_line(&first_names(files)))));
+    lines
+}
+
 /// The one number of tokens that people are shown: those that limits count.
 pub fn tokens_in_words(tokens: u64) -> String {
     match usize::try_from(tokens).unwrap_or(usize::MAX) {
@@ -179,6 +212,9 @@ pub fn event_line(event: &Event) -> String {
         Fact::Wanted { by, wish, .. } => match wish {
             Wish::Stop { now: true } => format!("{by} asked it to end now"),
             Wish::Stop { now: false } => format!("{by} asked it to stop"),
+            Wish::StopChild { node, now: true } => format!("{by} asked {node} to end now"),
+            Wish::StopChild { node, now: false } => format!("{by} asked {node} to stop"),
+            Wish::Discard { node } => format!("{by} discarded the patch of {node}"),
             Wish::Acknowledge => format!("{by} collected the result"),
             Wish::Pause { node: Some(node) } => format!("{by} asked {node} to pause"),
             Wish::Pause { node: None } => format!("{by} asked it to pause"),

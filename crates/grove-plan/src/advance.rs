@@ -618,7 +618,8 @@ impl Run<'_> {
             let rules = self.plan.groups.get(id);
             group.is_given_up |= rules.is_some_and(|rules| rules.fail_fast)
                 && known.execution.is_terminal()
-                && !known.is_done();
+                && !known.is_done()
+                && !known.is_stopped_alone();
         }
         groups
     }
@@ -743,7 +744,9 @@ impl Run<'_> {
 
 fn stopped(why: &StopReason) -> Execution {
     match why {
-        StopReason::Wanted { .. } | StopReason::Paused { .. } => Execution::Stopped(why.clone()),
+        StopReason::Wanted { .. }
+        | StopReason::WantedOfChild { .. }
+        | StopReason::Paused { .. } => Execution::Stopped(why.clone()),
         StopReason::Limit { cause } => Execution::Failed(cause.clone()),
     }
 }

@@ -570,6 +570,18 @@ pub enum Wish {
         /// Set if the children get no time to end by themselves.
         now: bool,
     },
+    /// One child is to end; what it has is kept, and the others go on.
+    StopChild {
+        /// The child that is to end.
+        node: NodeId,
+        /// Set if it gets no time to end by itself.
+        now: bool,
+    },
+    /// The stored work of a child is not to be applied with that of the others.
+    Discard {
+        /// The child whose work it is.
+        node: NodeId,
+    },
     /// No more is wanted: its owner has the result.
     Acknowledge,
     /// A child, or every child, is to stop in such a way that it can go on later.
@@ -598,4 +610,19 @@ pub enum Wish {
         /// The artifact with the answer.
         answer: Digest,
     },
+}
+
+impl Wish {
+    /// The child that it is for; none if it is for the whole run.
+    pub fn node(&self) -> Option<&NodeId> {
+        match self {
+            Self::Stop { .. } | Self::Acknowledge => None,
+            Self::Pause { node } => node.as_ref(),
+            Self::StopChild { node, .. }
+            | Self::Discard { node }
+            | Self::Resume { node, .. }
+            | Self::Steer { node, .. }
+            | Self::Answer { node, .. } => Some(node),
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod contract;
 mod event;
 mod evidence;
 mod fan_out;
+pub mod history;
 mod ids;
 mod layout;
 mod live;

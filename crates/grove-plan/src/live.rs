@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::attention::Attention;
 use crate::contract::Accepted;
-use crate::event::Times;
+use crate::event::{Question, Times};
 use crate::ids::{EffectKind, NodeId};
 use crate::money::cost_of_attempt;
 use crate::plan::{Child, Node, Plan, Work};
@@ -66,6 +66,10 @@ pub struct LiveChild<'a> {
     pub id: NodeId,
     /// The name that people read for it.
     pub name: &'a str,
+    /// Its part of the plan.
+    pub child: &'a Child,
+    /// Everything that is known about its node, once it was decided about.
+    pub node: Option<&'a NodeState>,
     /// The state of its node.
     pub state: &'a Execution,
     /// The verdict on its work.
@@ -74,6 +78,8 @@ pub struct LiveChild<'a> {
     pub doing: Option<&'a str>,
     /// Milliseconds since its last sign, while it is at work.
     pub quiet_ms: Option<u64>,
+    /// The time of its last sign, while it is at work.
+    pub last_sign_at: Option<Times>,
     /// The reason why a person may have to look after it.
     pub attention: Option<Attention>,
     /// The tokens that count.
@@ -84,10 +90,29 @@ pub struct LiveChild<'a> {
     pub ms: Option<u64>,
 }
 
-impl LiveChild<'_> {
+impl<'a> LiveChild<'a> {
     /// The word that people read for its state.
     pub fn shown(&self) -> &'static str {
         self.state.shown(self.accepted.is_rejected())
+    }
+
+    /// The attempt under way, or the last one.
+    pub fn last(&self) -> Option<&'a AttemptState> {
+        self.node.and_then(NodeState::last)
+    }
+
+    /// The model that answers it, or is to answer it.
+    pub fn model(&self) -> &'a str {
+        let at = self.last().map_or(0, |last| last.model);
+        self.child.models.get(at).map_or("", String::as_str)
+    }
+
+    /// The question that it waits for an answer to.
+    pub fn question(&self) -> Option<&'a Question> {
+        match self.state {
+            Execution::Asking(question) => Some(question),
+            _ => None,
+        }
     }
 
     /// Returns true while it is at work.
@@ -239,10 +264,13 @@ impl<'a> Looking<'_, 'a> {
             return LiveChild {
                 id: id.clone(),
                 name,
+                child,
+                node: None,
                 state: PENDING,
                 accepted: NO_DEMAND,
                 doing: None,
                 quiet_ms: None,
+                last_sign_at: None,
                 attention: None,
                 tokens: 0,
                 cost: Some(0),
@@ -256,6 +284,8 @@ impl<'a> Looking<'_, 'a> {
         LiveChild {
             id: id.clone(),
             name,
+            child,
+            node: Some(node),
             state: &node.execution,
             accepted: &node.accepted,
             doing: match (effect, said) {
@@ -266,6 +296,7 @@ impl<'a> Looking<'_, 'a> {
                 (None, None) => Some("asks the model"),
             },
             quiet_ms: sign.map(|sign| self.now.since(sign.at)),
+            last_sign_at: sign.map(|sign| sign.at),
             attention: node.last().and_then(|last| last.attention),
             tokens: tokens(node),
             cost: cost(child, node),

@@ -60,6 +60,12 @@ pub enum Refused {
     /// The child asked nothing, or has its answer.
     #[error("child {0} asks nothing")]
     NotAsking(NodeId),
+    /// The child has no stored work, or is at work on it.
+    #[error("child {0} has no stored work")]
+    NoWork(NodeId),
+    /// The work of another child begins with that of this one, so that it is in the other's patch, too.
+    #[error("the work of child {1} begins with that of child {0}: discard that of {1} first")]
+    BuiltUpon(NodeId, NodeId),
     /// The child cannot go on, since nothing is left that it may spend.
     #[error("it cannot go on: {0}")]
     Spent(Cause),

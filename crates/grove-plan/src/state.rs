@@ -126,6 +126,8 @@ pub struct WorktreeState {
     pub begins: Vec<EarlierWork>,
     /// The commit that it begins with, if that commit has the work of other nodes.
     pub base: Option<String>,
+    /// Set if the work is not to be applied with that of the others.
+    pub is_discarded: bool,
 }
 
 /// An attempt that is to begin.
@@ -141,6 +143,14 @@ impl NodeState {
     /// Returns true if it is done and its work counts, as far as that was asked.
     pub fn is_done(&self) -> bool {
         self.execution == Execution::Complete && !self.accepted.is_rejected()
+    }
+
+    /// Returns true if it was stopped alone, by a wish for it and not for the whole run.
+    pub(crate) fn is_stopped_alone(&self) -> bool {
+        matches!(
+            self.execution,
+            Execution::Stopped(StopReason::WantedOfChild { .. })
+        )
     }
 
     /// The attempt whose text is the node's.
@@ -526,6 +536,12 @@ pub enum StopReason {
     /// A person or program wanted it to end.
     #[error("by {by}")]
     Wanted {
+        /// The name of that person or program.
+        by: String,
+    },
+    /// A person or program wanted this child to end, and no other.
+    #[error("by {by}")]
+    WantedOfChild {
         /// The name of that person or program.
         by: String,
     },

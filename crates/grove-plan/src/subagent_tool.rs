@@ -102,7 +102,12 @@ pub const ACTIONS: &[ToolAction] = &[
         "run, token, maybe message",
         "continues a paused or ended child",
     ),
-    of_owner("stop", true, "run, token", "ends the run"),
+    of_owner(
+        "stop",
+        true,
+        "run, token",
+        "ends the run, or one child as RUN.NODE",
+    ),
     action("show", false, "run", "shows everything about the run"),
     of_owner(
         "apply",

@@ -9,7 +9,9 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     match &attempt.stopping {
         // A child that was told to stop was stopped, whatever it says and however it ended.
         Some(StopReason::Limit { cause }) => return Execution::Failed(cause.clone()),
-        Some(why @ StopReason::Wanted { .. }) => return Execution::Stopped(why.clone()),
+        Some(why @ (StopReason::Wanted { .. } | StopReason::WantedOfChild { .. })) => {
+            return Execution::Stopped(why.clone());
+        }
         // A child that had ended by itself before it heard of the pause has ended.
         Some(why @ StopReason::Paused { .. }) if !has_ended(attempt) => {
             return Execution::Paused(why.clone());

@@ -179,6 +179,9 @@ pub struct PatchView {
     /// The work that was done in submodules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submodules: Vec<SubmoduleWork>,
+    /// Set if it is not to be applied with the others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_discarded: bool,
 }
 
 /// An attempt as people and programs see it.
@@ -599,6 +602,7 @@ fn node_view(
                     .or_else(|| plan.map(|plan| plan.base.clone())),
                 ignored: captured.ignored,
                 submodules: captured.submodules.clone(),
+                is_discarded: tree.is_discarded,
             })
         }),
         not_proven_ended: match proof {

@@ -36,7 +36,7 @@ const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
 /// The time in which a client that has shown the token has to say what it wants next.
-const HEADER_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 /// The address to listen on, and the token that clients need.
 #[derive(Debug)]
@@ -84,12 +84,27 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
+    accept(listening.listener, ended, move |stream, stranger| {
+        talk(stream, service.clone(), Arc::clone(&token), stranger)
+    })
+    .await;
+}
+
+/// Accepts connections until `ended` is cancelled, and talks with each in a task of its own. Those that have not shown a token
+/// make room for others.
+pub(crate) async fn accept<F>(
+    listener: TcpListener,
+    ended: CancellationToken,
+    talk: impl Fn(TcpStream, PendingConnection) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
     let strangers = Arc::<PendingConnections>::default();
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             () = ended.cancelled() => return,
-            accepted = listening.listener.accept() => accepted,
+            accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
             // Most likely the process is out of descriptors: open connections will close and free some.
@@ -107,11 +122,11 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
         let Ok(permit) = permit else {
             return;
         };
-        let (service, token) = (service.clone(), Arc::clone(&token));
         let stranger = strangers.add();
+        let talk = talk(stream, stranger.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = talk(stream, service, token, stranger.clone()) => {}
+                () = talk => {}
                 () = stranger.closed() => {}
             }
             stranger.settle();

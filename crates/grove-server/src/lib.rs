@@ -38,6 +38,7 @@ mod subagents;
 mod subscriptions;
 mod token;
 mod tools;
+pub mod web;
 mod wording;
 mod work;
 

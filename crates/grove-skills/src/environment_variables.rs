@@ -53,6 +53,8 @@ environment_variables! {
     GROVE_RUN = "GROVE_RUN";
     /// The conversation of the Claude Code that started `grove mcp`, which sets it.
     CLAUDE_CODE_SESSION_ID = "CLAUDE_CODE_SESSION_ID";
+    /// The program that opens an address in a browser; `xdg-open` or `open` by default.
+    BROWSER = "BROWSER";
     /// The width of tables; the terminal's width by default. If it is set, tables have columns in a pipe too.
     COLUMNS = "COLUMNS";
     /// With any value, output has no colours.

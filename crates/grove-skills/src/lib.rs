@@ -28,6 +28,7 @@ mod environment;
 pub mod environment_variables;
 pub mod exporting;
 pub mod host_lists;
+pub mod host_views;
 mod instructions;
 mod last_good;
 mod library;
@@ -52,7 +53,7 @@ mod skill_path;
 mod sources;
 mod troubles;
 pub mod trusting;
-mod usage;
+pub mod usage;
 mod world;
 
 pub use environment::Environment;

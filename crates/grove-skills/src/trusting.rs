@@ -92,6 +92,14 @@ impl TrustReview {
         text_of(&self.folder.join(path), trust::digest_word(pin))
     }
 
+    /// The digest of everything that would be trusted.
+    pub fn digest(&self) -> Digest {
+        let folder = self.folder.as_os_str().as_encoded_bytes();
+        let pins = self.grant.pins.iter();
+        let pins = pins.flat_map(|(path, pin)| [path.as_bytes(), pin.as_bytes()]);
+        Digest::of_fields(std::iter::once(folder).chain(pins))
+    }
+
     /// Returns true if anything of an item is new or changed.
     pub fn is_new_or_changed(&self, item: &ReviewItem) -> bool {
         let is_of = |path: &str| {

@@ -70,6 +70,18 @@ pub(crate) fn remember(environment: &Environment, location: &Path, now: u64) -> 
     findings
 }
 
+/// The number of uses of each skill of a snapshot that was used, by its number there.
+pub fn counts(environment: &Environment, snapshot: &Snapshot) -> BTreeMap<usize, u32> {
+    let record = file_of(environment).map(|file| read(&file).record);
+    let record = record.unwrap_or_default();
+    let skills = snapshot.skills.iter().enumerate();
+    let used = skills.filter_map(|(at, skill)| {
+        let location = snapshot.location(&skill.place);
+        Some((at, record.skills.get(&key_of(&location))?.count))
+    });
+    used.collect()
+}
+
 /// The score of each skill of a snapshot that is used, by address.
 pub(crate) fn scores(
     environment: &Environment,

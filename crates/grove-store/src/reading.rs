@@ -38,6 +38,10 @@ pub struct RunRow {
     pub ended_at: Option<u64>,
     /// The tokens that count against limits.
     pub tokens: u64,
+    /// The money that it cost, in millionths, once it is over; none where a price is not known.
+    pub cost: Option<u64>,
+    /// The agents of its children, each once.
+    pub agents: Vec<String>,
     /// Set if its owner has the result.
     pub acknowledged: bool,
     /// The run of the child that requested it.
@@ -100,7 +104,8 @@ impl Store {
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
-            "SELECT id, title, folder, state, reason, submitted_at, changed_at, ended_at, tokens, acknowledged, parent
+            "SELECT id, title, folder, state, reason, submitted_at, changed_at, ended_at, tokens, acknowledged, parent,
+                cost, agents
              FROM runs
              WHERE (?1 = 0 OR ended_at IS NULL) AND (?2 IS NULL OR ended_at < ?2)
              ORDER BY id DESC LIMIT ?3",
@@ -224,6 +229,33 @@ impl Store {
         events_after(&self.reader(), run, seq)
     }
 
+    /// Returns the next events of a run after the one with a number, at most so many.
+    pub fn next_events(&self, run: &str, seq: u64, most: usize) -> Result<Vec<Event>, StoreError> {
+        let bodies = bodies_after(&self.reader(), run, seq, most)?;
+        bodies.iter().map(|body| parsed(run, body)).collect()
+    }
+
+    /// Returns some events of a run by their numbers, in the order in which they are named; those that do not exist are left
+    /// out.
+    pub fn events_at(
+        &self,
+        run: &str,
+        numbers: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<Event>, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection
+            .prepare_cached("SELECT seq, hash, body FROM events WHERE run = ?1 AND seq = ?2")?;
+        let mut events = Vec::new();
+        for seq in numbers {
+            let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+            let found = statement
+                .query_row(params![run, seq], body_row)
+                .optional()?;
+            events.extend(found.map(|body| parsed(run, &body)).transpose()?);
+        }
+        Ok(events)
+    }
+
     /// Returns all effects that are to be done or under way.
     pub fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(None)
@@ -314,6 +346,15 @@ impl Store {
         }
     }
 
+    /// Returns the length of the text of a digest in bytes, without reading it.
+    pub fn artifact_size(&self, digest: &Digest) -> Result<Option<u64>, StoreError> {
+        let connection = self.reader();
+        let mut statement =
+            connection.prepare_cached("SELECT length(bytes) FROM artifacts WHERE digest = ?1")?;
+        let found = statement.query_row([digest.to_string()], |row| row.get(0));
+        Ok(found.optional()?.map(unsigned))
+    }
+
     /// Returns a number that changes whenever another connection has written, for callers that wait for news.
     pub fn data_version(&self) -> Result<u64, StoreError> {
         let connection = self.reader();
@@ -331,7 +372,7 @@ impl Store {
     pub fn verify(&self, run: &str) -> Result<Option<JournalFault>, StoreError> {
         let connection = self.reader();
         let loaded = load_rows(&connection, run)?;
-        let bodies = bodies_after(&connection, run, 0)?;
+        let bodies = bodies_after(&connection, run, 0, usize::MAX)?;
         if let Some(fault) = verify(&loaded, &bodies) {
             return Ok(Some(fault));
         }
@@ -370,6 +411,12 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         tokens: unsigned(row.get(8)?),
         acknowledged: row.get(9)?,
         parent: row.get(10)?,
+        cost: row.get::<_, Option<i64>>(11)?.map(unsigned),
+        agents: row
+            .get::<_, String>(12)?
+            .lines()
+            .map(str::to_owned)
+            .collect(),
     })
 }
 
@@ -443,29 +490,37 @@ fn parent_of(row: &Row<'_>) -> rusqlite::Result<Option<Parent>> {
 }
 
 fn events_after(connection: &Connection, run: &str, seq: u64) -> Result<Vec<Event>, StoreError> {
-    let bodies = bodies_after(connection, run, seq)?;
-    let parse = |(seq, _, body): &(u64, String, String)| {
-        serde_json::from_str(body).map_err(|error| StoreError::Row {
-            run: run.to_owned(),
-            message: format!("event {seq}: {error}"),
-        })
-    };
-    bodies.iter().map(parse).collect()
+    let bodies = bodies_after(connection, run, seq, usize::MAX)?;
+    bodies.iter().map(|body| parsed(run, body)).collect()
+}
+
+/// The number, the hash and the body of an event.
+type EventRow = (u64, String, String);
+
+fn parsed(run: &str, (seq, _, body): &EventRow) -> Result<Event, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::Row {
+        run: run.to_owned(),
+        message: format!("event {seq}: {error}"),
+    })
 }
 
 fn bodies_after(
     connection: &Connection,
     run: &str,
     seq: u64,
-) -> Result<Vec<(u64, String, String)>, StoreError> {
+    most: usize,
+) -> Result<Vec<EventRow>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT seq, hash, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq",
+        "SELECT seq, hash, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     )?;
     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![run, seq], |row| {
-        Ok((unsigned(row.get(0)?), row.get(1)?, row.get(2)?))
-    })?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![run, seq, most], body_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn body_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok((unsigned(row.get(0)?), row.get(1)?, row.get(2)?))
 }
 
 /// Converts SQLite's signed integers; ours are never below zero.

@@ -99,6 +99,11 @@ const MIGRATIONS: &[&str] = &["
         SELECT CASE WHEN json_valid(request) THEN request ->> '$.surroundings' END FROM plans WHERE run = id
     );
     ALTER TABLE plans RENAME COLUMN request TO envelope;
+", "
+    -- What a run cost, in millionths, once it is over; none while it is open and where a price is not known.
+    ALTER TABLE runs ADD COLUMN cost INTEGER;
+    -- The agents of its children, a line each.
+    ALTER TABLE runs ADD COLUMN agents TEXT NOT NULL DEFAULT '';
 "];
 
 /// The number of the version that this program writes.

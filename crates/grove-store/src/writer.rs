@@ -288,8 +288,8 @@ fn submit(
     transaction
         .prepare_cached(
             "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head,
-                parent, parent_node, parent_try, surroundings)
-             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9, ?10)",
+                parent, parent_node, parent_try, surroundings, agents)
+             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?
         .execute(params![
             id,
@@ -302,6 +302,7 @@ fn submit(
             parent.as_ref().map(|it| it.of.node.as_str()),
             parent.as_ref().map(|it| it.of.n),
             surroundings,
+            agents_of(&plan),
         ])?;
     transaction
         .prepare_cached("INSERT INTO plans (run, digest, plan, envelope) VALUES (?1, ?2, ?3, ?4)")?
@@ -340,6 +341,17 @@ fn submit(
         run: id,
         is_new: true,
     })
+}
+
+/// The agents of a plan, each once, a line each.
+fn agents_of(plan: &Plan) -> String {
+    let mut agents: Vec<&str> = Vec::new();
+    for child in plan.children() {
+        if !agents.contains(&child.agent.as_str()) {
+            agents.push(&child.agent);
+        }
+    }
+    agents.join("\n")
 }
 
 /// Records an event, and in the same transaction the usage that it adds to all runs above.
@@ -600,7 +612,7 @@ fn write_event(
     transaction
         .prepare_cached(
             "UPDATE runs SET state = ?2, reason = ?3, changed_at = ?4, ended_at = ?5, tokens = ?6,
-                acknowledged = ?7, seq = ?8, head = ?9 WHERE id = ?1",
+                acknowledged = ?7, seq = ?8, head = ?9, cost = ?10 WHERE id = ?1",
         )?
         .execute(params![
             run,
@@ -612,6 +624,11 @@ fn write_event(
             state.acknowledged,
             number(event.seq),
             current.head.to_string(),
+            // The sum goes over every child, so it is made once.
+            state
+                .ended
+                .and_then(|_| state.cost(&current.plan))
+                .map(number),
         ])?;
     Ok(())
 }

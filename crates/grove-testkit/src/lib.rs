@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod agent_program;
+pub mod browser;
 pub mod catalog_reader;
 pub mod escapes;
 pub mod fuzz_corpus;

@@ -40,6 +40,10 @@ pub mod variable {
     pub const COPILOT: &str = "GROVE_TEST_COPILOT";
     /// The folder `node_modules` that pi is in.
     pub const PI: &str = "GROVE_TEST_PI";
+    /// The folder of the package `playwright-core`.
+    pub const PLAYWRIGHT: &str = "GROVE_TEST_PLAYWRIGHT";
+    /// The folder of the package `axe-core`.
+    pub const AXE: &str = "GROVE_TEST_AXE";
 }
 
 /// One thing that tests need.
@@ -65,6 +69,9 @@ pub enum Need {
     Codex,
     Copilot,
     Pi,
+    Chromium,
+    Playwright,
+    Axe,
 }
 
 impl Need {
@@ -90,6 +97,9 @@ impl Need {
             Self::Codex => "Codex",
             Self::Copilot => "Copilot CLI",
             Self::Pi => "pi",
+            Self::Chromium => "Chromium",
+            Self::Playwright => "playwright-core",
+            Self::Axe => "axe-core",
         }
     }
 
@@ -120,6 +130,9 @@ impl Need {
             Self::Codex => named_by(variable::CODEX),
             Self::Copilot => named_by(variable::COPILOT),
             Self::Pi => named_by(variable::PI),
+            Self::Chromium => on_path("chromium"),
+            Self::Playwright => named_by(variable::PLAYWRIGHT),
+            Self::Axe => named_by(variable::AXE),
         }
     }
 

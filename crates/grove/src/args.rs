@@ -106,6 +106,8 @@ pub(crate) enum CliCommand {
     },
     /// Serve skills and agents to a host over MCP, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
+    /// Show runs and skills as a live page in a browser on this machine
+    Web(WebArgs),
     /// Check files strictly: skills, folders of skills, agents, chains, manifests, settings
     Validate {
         /// The files or folders to check
@@ -488,6 +490,39 @@ pub(crate) struct McpArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// Where the live page is served.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct WebArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<WebCommand>,
+    /// The port on this machine [default: the one of the last time, or any that is free]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    /// Open no browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// A name under which a tunnel of yours leads to the page (repeatable)
+    #[arg(long = "tunnel", value_name = "NAME")]
+    pub(crate) tunnels: Vec<String>,
+    /// End once no browser was there for half an hour
+    #[arg(long, hide = true)]
+    pub(crate) until_idle: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum WebCommand {
+    /// Print another link to the page, for one more browser
+    Link {
+        /// A link with which everything can be read and nothing be done
+        #[arg(long)]
+        read: bool,
+        /// A link with which everything can be read and questions be answered
+        #[arg(long, conflicts_with = "read")]
+        answer: bool,
+    },
 }
 
 #[derive(Debug, Clone, Subcommand)]

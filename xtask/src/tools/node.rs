@@ -17,6 +17,10 @@ const MCP_SDK: &str = "@modelcontextprotocol/sdk";
 const MCP_SDK_VERSION: &str = "1.32.2";
 const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance";
 const MCP_CONFORMANCE_VERSION: &str = "0.1.16";
+const PLAYWRIGHT: &str = "playwright-core";
+const PLAYWRIGHT_VERSION: &str = "1.65.1";
+const AXE: &str = "axe-core";
+const AXE_VERSION: &str = "4.14.1";
 pub(super) const PI_VERSION: &str = "0.87.1";
 
 pub(crate) fn install_node() -> Result<(), String> {
@@ -51,6 +55,22 @@ pub(crate) fn install_mcp_sdk() -> Result<(), String> {
 /// Installs the protocol's conformance suite.
 pub(crate) fn install_mcp_conformance() -> Result<(), String> {
     npm_install("mcp-conformance", MCP_CONFORMANCE, MCP_CONFORMANCE_VERSION)
+}
+
+/// Installs what drives a browser, and the rules by which its pages are judged. The browser itself is the system's.
+pub(crate) fn install_browser_tools() -> Result<(), String> {
+    npm_install("playwright", PLAYWRIGHT, PLAYWRIGHT_VERSION)?;
+    npm_install("axe", AXE, AXE_VERSION)
+}
+
+/// The folder of what drives a browser.
+pub(super) fn playwright() -> Result<PathBuf, String> {
+    package_in("playwright", PLAYWRIGHT, PLAYWRIGHT_VERSION)
+}
+
+/// The folder of the rules for pages.
+pub(super) fn axe() -> Result<PathBuf, String> {
+    package_in("axe", AXE, AXE_VERSION)
 }
 
 /// The folder of the SDK.

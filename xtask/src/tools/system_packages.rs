@@ -1,6 +1,6 @@
 //! Programs that only the system's package manager has: `strace`, which counts system calls, `valgrind`, which counts
-//! instructions, `tmux`, which is a terminal for tests, `faketime`, a clock that can be set, and the Python that makes the
-//! environment of the others.
+//! instructions, `tmux`, which is a terminal for tests, `chromium`, which is a browser for them, `faketime`, a clock that can
+//! be set, and the Python that makes the environment of the others.
 
 use std::process::Command;
 
@@ -11,9 +11,11 @@ use grove_testkit::task::step;
 
 /// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {
-    ["strace", "tmux", "faketime", "valgrind", "python3"]
-        .into_iter()
-        .try_for_each(install_system_package)?;
+    [
+        "strace", "tmux", "faketime", "valgrind", "python3", "chromium",
+    ]
+    .into_iter()
+    .try_for_each(install_system_package)?;
     for (program, package) in [("script", "bsdutils"), ("pgrep", "procps")] {
         if need::on_path(program).is_err() {
             install(package)?;

@@ -123,10 +123,7 @@ impl SubagentAnswer {
             Self::Continued(child) => {
                 format!("{child} continues; `action: wait` waits for its result")
             }
-            Self::Stopped(StopOutcome { run, ended }) => match ended {
-                Some(state) => format!("run {run} has already ended ({state})"),
-                None => format!("run {run} has been told to stop"),
-            },
+            Self::Stopped(outcome) => format!("{outcome}"),
             Self::Applied(applied) => {
                 let mut lines = applied_lines(applied);
                 lines.extend(after_applying(applied));

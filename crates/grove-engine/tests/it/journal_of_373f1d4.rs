@@ -121,7 +121,9 @@ fn its_open_runs_are_answered_resumed_and_driven_on() {
 fn a_chain_of_it_is_run_again_from_its_second_step() {
     let scene = scene();
     let _served = scene.engine.serve_here().unwrap();
-    let again = journal(&scene).again(&format!("{CHAIN}.2"), None).unwrap();
+    let again = journal(&scene)
+        .again(&format!("{CHAIN}.2"), None, None)
+        .unwrap();
     let view = scene.wait(&again.id);
     assert_eq!(
         view.answer.as_deref(),

@@ -153,6 +153,8 @@ impl Run<'_> {
         node.review.clone_from(&found);
         if let Some(why) = &self.state.stop {
             node.verdict = Some(stopped(why));
+        }
+        if matches!(node.verdict, Some(Execution::Stopped(_))) {
             return self.leave_worktree(&author);
         }
         let contract = self.contract(&author);

@@ -96,7 +96,8 @@ impl Run<'_> {
             let execution = &node.execution;
             pending |= *execution == Execution::Pending;
             are_over &= execution.is_terminal();
-            is_given_up |= fail_fast && execution.is_terminal() && !node.is_done();
+            let is_failure = !node.is_done() && !node.is_stopped_alone();
+            is_given_up |= fail_fast && execution.is_terminal() && is_failure;
             if matches!(execution, Execution::Queued | Execution::Running) {
                 room = room.saturating_sub(1);
             }

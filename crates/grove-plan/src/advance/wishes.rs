@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::event::Wish;
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::refused::Refused;
-use crate::state::{Cause, Continued, Execution, Said, StopReason};
+use crate::state::{Cause, Continued, Execution, Said, StopReason, WorktreeState};
 
 impl Run<'_> {
     pub(super) fn wanted(&mut self, by: &str, id: &str, wish: &Wish) -> Result<(), Refused> {
@@ -22,6 +22,10 @@ impl Run<'_> {
                 }
                 self.stop_everything(&StopReason::Wanted { by }, *now);
             }
+            Wish::StopChild { node, now } => {
+                self.stop_child(node, &StopReason::WantedOfChild { by }, *now)?;
+            }
+            Wish::Discard { node } => self.discard(node)?,
             Wish::Pause { node } => self.pause(node.as_ref(), &StopReason::Paused { by })?,
             Wish::Resume { node, message } => {
                 let said = message.map_or(Said::Nothing, Said::Message);
@@ -56,25 +60,69 @@ impl Run<'_> {
         self.state.stop.get_or_insert_with(|| why.clone());
         let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
         for id in nodes {
-            let is_between = self.is_between_tries(&id);
-            let is_list = self.plan.fan_out(&id).is_some();
-            let Some(node) = self.state.nodes.get_mut(&id) else {
-                continue;
-            };
-            match node.execution {
-                Execution::Pending => node.execution = stopped(why),
-                Execution::Paused(_) | Execution::Asking(_) => self.end_node(&id, stopped(why)),
-                Execution::Queued | Execution::Running if is_list => self.stop_list(&id, why),
-                Execution::Queued | Execution::Running if is_between => {
-                    self.stop_between_tries(&id, why);
-                }
-                Execution::Queued | Execution::Running => {
-                    let of = self.last_attempt(&id);
-                    self.stop_attempt(&of, why, now);
-                }
-                _ => {}
-            }
+            self.stop_node(&id, why, now);
         }
+    }
+
+    fn stop_node(&mut self, id: &NodeId, why: &StopReason, now: bool) {
+        let is_between = self.is_between_tries(id);
+        let is_list = self.plan.fan_out(id).is_some();
+        let Some(node) = self.state.nodes.get_mut(id) else {
+            return;
+        };
+        match node.execution {
+            Execution::Pending => node.execution = stopped(why),
+            Execution::Paused(_) | Execution::Asking(_) => self.end_node(id, stopped(why)),
+            Execution::Queued | Execution::Running if is_list => self.stop_list(id, why),
+            Execution::Queued | Execution::Running if is_between => {
+                self.stop_between_tries(id, why);
+            }
+            Execution::Queued | Execution::Running => {
+                let of = self.last_attempt(id);
+                self.stop_attempt(&of, why, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends one child, with the reviewer of its work if there is one. The others go on.
+    fn stop_child(&mut self, id: &NodeId, why: &StopReason, now: bool) -> Result<(), Refused> {
+        if self.execution(id)?.is_terminal() || self.plan.child(id).is_none() {
+            return Err(Refused::NotAtWork(id.clone()));
+        }
+        let is_reviewed = self.state.nodes.get(id).is_some_and(|it| it.is_reviewed);
+        if is_reviewed {
+            // Its work is done and stored; the verdict is what it was stopped for.
+            if let Some(node) = self.state.nodes.get_mut(id) {
+                node.verdict = Some(stopped(why));
+            }
+            self.stop_node(&id.reviewer(), why, now);
+        } else {
+            self.stop_node(id, why, now);
+        }
+        Ok(())
+    }
+
+    /// Leaves the stored work of a child out of what is applied.
+    fn discard(&mut self, id: &NodeId) -> Result<(), Refused> {
+        let is_over = !matches!(self.execution(id)?, Execution::Queued | Execution::Running);
+        let has_work = |tree: &WorktreeState| tree.captured.is_some() && !tree.is_discarded;
+        let begins_with_it = self.state.nodes.iter().find(|(_, node)| {
+            let tree = node.worktree.as_ref().filter(|tree| has_work(tree));
+            tree.is_some_and(|tree| tree.begins.iter().any(|work| work.node == *id))
+        });
+        if let Some((other, _)) = begins_with_it {
+            return Err(Refused::BuiltUpon(id.clone(), other.clone()));
+        }
+        let tree = self.state.nodes.get(id).and_then(|it| it.worktree.as_ref());
+        if !is_over || !tree.is_some_and(has_work) {
+            return Err(Refused::NoWork(id.clone()));
+        }
+        let node = self.state.nodes.get_mut(id);
+        if let Some(tree) = node.and_then(|node| node.worktree.as_mut()) {
+            tree.is_discarded = true;
+        }
+        Ok(())
     }
 
     /// Tells a child, or every child, to end in such a way that it can go on.

@@ -196,6 +196,7 @@ impl Run<'_> {
             let earlier: Vec<SubmoduleWork> = earlier.into_iter().filter(is_new).collect();
             captured.submodules.splice(0..0, earlier);
             tree.captured = Some(captured.clone());
+            tree.is_discarded = false;
             // A tree with work that is in no patch stays where it is.
             tree.kept.clone_from(&captured.left);
         }

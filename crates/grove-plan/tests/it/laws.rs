@@ -12,6 +12,7 @@ use grove_plan::{
 use grove_spec::Digest;
 use proptest::prelude::*;
 
+use crate::history;
 use crate::world::{
     World, called, chain, change_each, child, ended, leased, model_failure, returned, submission,
     text, turned,
@@ -184,7 +185,12 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
         _ => node,
     };
     let message = Digest::of(b"message");
-    let wish = match detail % 8 {
+    let wish = match detail % 10 {
+        8 => Wish::StopChild {
+            node,
+            now: detail.is_multiple_of(3),
+        },
+        9 => Wish::Discard { node },
         0 => Wish::Acknowledge,
         1 => Wish::Stop { now: false },
         2 => Wish::Stop { now: true },
@@ -379,6 +385,20 @@ fn check(world: &World, was: &State) {
         matches!(last, Some(Fact::Wanted { wish: Wish::Resume { node, .. } | Wish::Answer { node, .. }, .. })
             if node == id || was.nodes[id].execution == Execution::Skipped || has_conflict(id) || *id == NodeId::from(LIST))
     };
+    let is_discarded = |id: &NodeId| {
+        let wish = Wish::Discard { node: id.clone() };
+        matches!(last, Some(Fact::Wanted { wish: known, .. }) if *known == wish)
+    };
+    if let (
+        Some(Fact::Wanted {
+            wish: Wish::StopChild { node, .. },
+            ..
+        }),
+        true,
+    ) = (last, state.seq == was.seq + 1)
+    {
+        check_others(world, was, node);
+    }
     assert_eq!(fold(&world.plan, &world.journal).as_ref(), Ok(state));
     // What may begin is looked for where a node changed; to look after every event finds no more.
     if let (Some(event), Some(any)) = (world.journal.last(), was.nodes.keys().next())
@@ -393,6 +413,7 @@ fn check(world: &World, was: &State) {
         let before = was.nodes.get(id);
         if let Some(before) = before.filter(|before| before.execution.is_terminal())
             && !is_resumed(id)
+            && !is_discarded(id)
             && !matches!(last, Some(Fact::Used { .. }))
             && world.plan.reviews(id).is_none()
         {
@@ -498,6 +519,41 @@ fn check(world: &World, was: &State) {
     }
     check_limits(world);
     check_endings(world);
+}
+
+/// When one child is stopped, no other is told to stop and nothing of another is ended, but for the reviewer of its work. Others
+/// may begin, since there is room now, or not begin, since they came after it.
+fn check_others(world: &World, was: &State, stopped: &NodeId) {
+    let reviewer = stopped.reviewer();
+    for (id, before) in &was.nodes {
+        let now = &world.state.nodes[id];
+        if id == stopped || *id == reviewer || world.plan.child(id).is_none() {
+            continue;
+        }
+        let told = |node: &NodeState| -> Vec<bool> {
+            let attempts = node.attempts.iter();
+            attempts.map(|attempt| attempt.stopping.is_some()).collect()
+        };
+        assert!(
+            told(now).starts_with(&told(before)),
+            "{id} is told to stop with {stopped}"
+        );
+        let is_untouched = before.execution == now.execution
+            || before.execution == Execution::Pending
+            || world.plan.reviews(stopped).as_ref() == Some(id);
+        assert!(is_untouched, "{id} changes with {stopped}");
+        let open = |state: &State| -> Vec<EffectId> {
+            let open = state.open.keys().filter(|effect| effect.of.node == *id);
+            open.cloned().collect()
+        };
+        let open_now = open(&world.state);
+        let is_author = world.plan.reviews(stopped).as_ref() == Some(id);
+        assert!(
+            is_author || open(was).iter().all(|effect| open_now.contains(effect)),
+            "an effect of {id} is closed with {stopped}"
+        );
+    }
+    assert_eq!(world.state.stop, was.stop);
 }
 
 /// A list is over when its items are, and done only when all of them are.
@@ -655,6 +711,7 @@ proptest! {
         let run = world.state.run();
         prop_assert!(run.is_terminal() || run.is_waiting(), "a run whose executors do their work ends");
         check_replay(&world);
+        history::check(&world);
     }
 }
 

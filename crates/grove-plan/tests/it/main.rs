@@ -7,6 +7,7 @@
 mod acceptance;
 mod cases;
 mod details;
+mod history;
 mod laws;
 mod sessions;
 mod views;

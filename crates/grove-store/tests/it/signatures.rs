@@ -64,6 +64,7 @@ fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     raw.execute_batch(
         "DROP TABLE signatures; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent;
          ALTER TABLE runs DROP COLUMN parent_node; ALTER TABLE runs DROP COLUMN parent_try;
+         ALTER TABLE runs DROP COLUMN cost; ALTER TABLE runs DROP COLUMN agents;
          ALTER TABLE runs DROP COLUMN surroundings; ALTER TABLE plans RENAME COLUMN envelope TO request;
          UPDATE plans SET request = '{\"surroundings\": \"a1\"}' WHERE run = 'open1';
          UPDATE plans SET request = 'no JSON' WHERE run = 'open2';
@@ -75,7 +76,7 @@ fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     let version: i64 = raw
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 4);
+    assert_eq!(version, 5);
     assert_eq!(
         store.verify("r1").unwrap(),
         Some(JournalFault::NotSigned),

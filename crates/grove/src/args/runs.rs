@@ -93,6 +93,9 @@ pub(crate) struct RunArgs {
     /// Run in the background and do not wait
     #[arg(long = "bg")]
     pub(crate) background: bool,
+    /// Open the page of the run in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
     /// Record the model's answers in this file
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
@@ -193,6 +196,9 @@ pub(crate) enum RunsCommand {
         /// The step, or one child of it [default: the first that is not done]
         #[arg(long, value_name = "STEP")]
         from: Option<String>,
+        /// Another task for the child of that step, with the variables that its task had
+        #[arg(long, value_name = "TASK")]
+        task: Option<String>,
     },
     /// Send a child a message while it works
     Steer {
@@ -223,6 +229,11 @@ pub(crate) enum RunsCommand {
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Open the page of a run in a browser
+    Open {
+        /// Its id, any unique beginning of it, or `last`: the newest run of this folder
+        run: String,
     },
     /// Print what was required of the work, what was observed, and whether it was accepted
     Ledger(LedgerArgs),
@@ -262,6 +273,9 @@ pub(crate) struct RunExportArgs {
     /// Write JSON, to standard output by default
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a trace in Chrome's format, which Perfetto opens
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) trace: bool,
 }
 
 /// The arguments of `grove runs ledger`.

@@ -6,7 +6,9 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::host_lists;
 use serde_json::{Value, json};
 
-use super::{DiscoveredLibrary, Outcome, counted, host_views, naming};
+use grove_skills::host_views;
+
+use super::{DiscoveredLibrary, Outcome, counted, naming};
 use crate::args::CatalogArgs;
 use crate::command_error::CommandError;
 use crate::output::CommandOutput;
@@ -48,7 +50,7 @@ fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
         }))
     };
     let built_in = host.listing.built_in.iter();
-    let (chars, tokens) = host_views::listing_cost(listing);
+    let (chars, tokens) = host_views::listing_cost(listing, crate::tokens::count);
     json!({
         "schema": "grove.catalog.host/1",
         "host": host.name,

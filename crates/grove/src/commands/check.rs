@@ -414,16 +414,6 @@ fn print_by_kind(
     }
 }
 
-pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
-    let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
-    snapshot
-        .diagnostics
-        .iter()
-        .chain(of_skills)
-        .filter(|finding| finding.needs_attention())
-        .count()
-}
-
 /// Prints the entries that cannot be used, with what would make each usable, and returns their number.
 fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut CommandOutput) -> usize {
     let mut count = 0;

@@ -37,7 +37,7 @@ pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandO
         let settings = &discovered.world.settings.settings;
         RunsHealth::of(environment, settings)
     });
-    let findings = super::check::count_findings(snapshot);
+    let findings = grove_skills::host_views::count_findings(snapshot);
     let grants = discovered.world.grants().len();
     let sources = count_sources(snapshot);
     if json {

@@ -17,7 +17,6 @@ mod engines;
 mod entry_listing;
 mod file_kind;
 mod first_provider;
-mod host_views;
 mod init;
 mod input_text;
 mod known_hosts;
@@ -42,6 +41,7 @@ mod undo;
 mod unread;
 mod validate;
 mod watch;
+mod web;
 mod why;
 
 use std::ffi::OsString;
@@ -133,6 +133,7 @@ pub(crate) fn run(
             catalog::run(environment, &arguments, discovered, out)
         }
         Some(CliCommand::Mcp(arguments)) => mcp::run(environment, &arguments, out),
+        Some(CliCommand::Web(arguments)) => web::run(&environment, &arguments, out),
         Some(CliCommand::Validate {
             paths,
             fix,
@@ -254,7 +255,7 @@ fn discover_kinds(
         DiscoveryView::Own => request.parts = DiscoveryParts::ALL,
         DiscoveryView::Host(name) => {
             if let Some(host) = hosts::by_name(name) {
-                request.parts = host_views::parts_of(&host);
+                request.parts = grove_skills::host_views::parts_of(&host);
             }
         }
         DiscoveryView::Folders(_) => {}
@@ -408,7 +409,9 @@ fn discover_for_hosts(
 ) -> Result<DiscoveredLibrary, CommandError> {
     let mut request = request(&environment, discovery, None)?;
     let host = discovery.host.as_deref().and_then(hosts::by_name);
-    request.parts = host.map_or(DiscoveryParts::PROMPTS, |host| host_views::parts_of(&host));
+    request.parts = host.map_or(DiscoveryParts::PROMPTS, |host| {
+        grove_skills::host_views::parts_of(&host)
+    });
     Ok(DiscoveredLibrary::new(environment, request))
 }
 

@@ -7,15 +7,15 @@ use grove_skills::Environment;
 use grove_spec::text::grouped;
 use serde_json::{Value, json};
 
-use super::host_views::{self, HostView};
 use super::{DiscoveredLibrary, counted, naming, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::{CommandOutput, columns};
 use crate::table::Table;
+use grove_skills::host_views::{self, HostView};
 
 pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
-    let views = host_views::all(discovered, None);
+    let views = host_views::all(discovered, None, crate::tokens::count);
     let attention = attention(snapshot, &views);
     if json {
         let limits = &discovered.world.settings.settings.limits;
@@ -28,7 +28,7 @@ pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandO
             "maxSkills": limits.prompt_skills.value,
             "maxChars": limits.prompt_chars.value,
             "notRead": unread::count(snapshot),
-            "findings": super::check::count_findings(snapshot),
+            "findings": grove_skills::host_views::count_findings(snapshot),
             "attention": attention.iter().map(|one| json!({ "message": one.message, "command": one.command })).collect::<Vec<_>>(),
             "nextSteps": next_steps(snapshot),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),

@@ -4,7 +4,7 @@
 
 use grove_skills::Environment;
 
-use crate::args::{AgentsCommand, ChainsCommand, CliCommand, SkillsCommand};
+use crate::args::{AgentsCommand, ChainsCommand, CliCommand, RunsCommand, SkillsCommand};
 use crate::command_error::CommandError;
 use grove_engine::mark_of;
 
@@ -37,6 +37,10 @@ fn changed_by(command: &CliCommand) -> Option<&'static str> {
         CliCommand::Chains(_) => Some("chains"),
         CliCommand::Skills(SkillsCommand::Manage(_)) => Some("skills"),
         CliCommand::Mcp(arguments) if arguments.command.is_some() => Some("the entries of hosts"),
+        CliCommand::Web(_) | CliCommand::Runs(RunsCommand::Open { .. }) => {
+            Some("who sees the page")
+        }
+        CliCommand::Run(arguments) if arguments.open => Some("who sees the page"),
         CliCommand::Init { .. } => Some("the configuration"),
         CliCommand::Undo(_) | CliCommand::Redo(_) => Some("what commands before it did"),
         _ => None,

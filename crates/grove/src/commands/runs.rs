@@ -8,14 +8,13 @@ mod ledger;
 mod live;
 mod order;
 mod patches;
-mod planning;
 mod told;
 mod typed_texts;
 mod words;
 
 use grove_engine::view::{ChildWish, RunFilter, RunRow, RunView, Woken};
 use grove_engine::words::{event_line, row_json, row_state, show_lines};
-use grove_engine::{Engine, RunJournal};
+use grove_engine::{Engine, RunJournal, plan_lines};
 use grove_skills::Environment;
 use serde_json::{Value, json};
 
@@ -45,6 +44,9 @@ pub(super) fn run(
     let (submitted, woken) = engine.submit(&resolved)?;
     for note in &resolved.notes {
         out.note(&format!("note: {note}"));
+    }
+    if arguments.open {
+        super::web::open_run(environment, &submitted.id, out)?;
     }
     if resolved.background {
         if woken == Woken::Unanswered {
@@ -91,7 +93,9 @@ pub(super) fn plan(
     } else if arguments.run.json {
         out.json(&resolved.plan);
     } else {
-        planning::print(&resolved, out);
+        for line in plan_lines(&resolved) {
+            out.line(&line);
+        }
     }
     Ok(0)
 }
@@ -178,13 +182,21 @@ pub(super) fn manage(
             let child = runs.want(&arguments.run, wish)?;
             return go_on(environment, &runs, arguments, &child.run, out);
         }
-        RunsCommand::Again { arguments, from } => {
-            let submitted = runs.again(&arguments.run, from.as_deref())?;
+        RunsCommand::Again {
+            arguments,
+            from,
+            task,
+        } => {
+            let submitted = runs.again(&arguments.run, from.as_deref(), task.as_deref())?;
             return go_on(environment, &runs, arguments, &submitted.id, out);
         }
         RunsCommand::Answer { arguments, answer } => {
             let child = runs.want(&arguments.run, ChildWish::Answer(answer.clone()))?;
             return go_on(environment, &runs, arguments, &child.run, out);
+        }
+        RunsCommand::Open { run } => {
+            let run = runs.find(run)?;
+            return super::web::open_run(environment, &run, out);
         }
         RunsCommand::Ledger(arguments) => return ledger::show(&runs, arguments, out),
         RunsCommand::Diff { run, json } => return patches::diff(&runs, run, *json, out),
@@ -193,9 +205,12 @@ pub(super) fn manage(
         }
         RunsCommand::Stop { run, now } => {
             let stopped = runs.stop(run, *now)?;
-            out.line(&match stopped.ended {
-                Some(state) => format!("{} has ended already: {state}", stopped.run),
-                None => format!("{} has been told to stop", stopped.run),
+            out.line(&match (stopped.ended, stopped.node) {
+                (Some(state), _) => format!("{} has ended already: {state}", stopped.run),
+                (None, Some(node)) => {
+                    format!("child {node} of run {} has been told to stop", stopped.run)
+                }
+                (None, None) => format!("{} has been told to stop", stopped.run),
             });
         }
         RunsCommand::Prune {

@@ -94,7 +94,7 @@ pub(super) fn run(
         entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
     }
     unread::say(snapshot, environment, out);
-    let findings = super::check::count_findings(snapshot);
+    let findings = grove_skills::host_views::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
         let command = naming::command_with_flags("grove skills check", &discovered.request);

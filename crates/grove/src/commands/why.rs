@@ -18,12 +18,12 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::json;
 
-use super::host_views::{self, HostView, SkillVisibility};
 use super::{DiscoveredLibrary, Outcome, counted, entry_listing, path_text, tilde};
 use crate::colour::{self, marked};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::{CommandOutput, columns};
 use crate::table::wrapped;
+use grove_skills::host_views::{self, HostView, SkillVisibility};
 
 #[derive(Debug, Serialize)]
 struct HostAnswer {
@@ -52,7 +52,7 @@ pub(super) fn run(
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let views = host_views::all(discovered, task);
+    let views = host_views::all(discovered, task, crate::tokens::count);
     let environment = discovered.library.environment();
     let skills = answers(
         &views,

@@ -72,6 +72,7 @@ mod trust_sessions;
 mod try_sessions;
 mod undo_sessions;
 mod watch_sessions;
+mod web_sessions;
 mod workflow_sessions;
 
 use grove_testkit::session::Session;

@@ -52,7 +52,7 @@ mod tree_chains;
 mod verdicts;
 mod worktree_rounds;
 mod worktree_setup;
-mod worktrees;
+pub(crate) mod worktrees;
 
 use std::time::{Duration, Instant};
 

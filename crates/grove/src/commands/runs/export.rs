@@ -1,12 +1,10 @@
 //! `grove runs export`: a run as one page that needs nothing else, or as JSON.
 
-mod html;
-mod page;
-
 use std::path::PathBuf;
 
 use grove_engine::RunJournal;
 use grove_fs::atomic::{self, Durability};
+use grove_server::web::exported_page;
 use grove_skills::Environment;
 
 use crate::args::RunExportArgs;
@@ -20,25 +18,36 @@ pub(super) fn export(
     arguments: &RunExportArgs,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let exported = runs.export(&arguments.run)?;
     let to_stdout = arguments
         .output
         .as_ref()
         .is_some_and(|path| path.as_os_str() == "-");
-    if arguments.json && (arguments.output.is_none() || to_stdout) {
-        out.json(&exported);
-        return Ok(0);
-    }
-    let bytes = if arguments.json {
-        serde_json::to_vec_pretty(&exported).map_err(CommandError::internal)?
+    let id = runs.find(&arguments.run)?;
+    let (bytes, left_out) = if arguments.trace {
+        let trace = serde_json::to_vec(&runs.trace(&id)?).map_err(CommandError::internal)?;
+        (trace, Vec::new())
+    } else if arguments.json {
+        let exported = runs.export(&id)?;
+        if arguments.output.is_none() || to_stdout {
+            out.json(&exported);
+            return Ok(0);
+        }
+        let bytes = serde_json::to_vec_pretty(&exported).map_err(CommandError::internal)?;
+        (bytes, exported.left_out)
     } else {
-        page::page(&exported).into_bytes()
+        let page = exported_page(runs, &id)?;
+        (page.markup.into_bytes(), page.left_out)
     };
     if to_stdout {
         out.exact(&bytes);
         return Ok(0);
     }
-    let usual = || PathBuf::from(format!("grove-run-{}.html", exported.run.id));
+    let kind = if arguments.trace {
+        "trace.json"
+    } else {
+        "html"
+    };
+    let usual = || PathBuf::from(format!("grove-run-{id}.{kind}"));
     let path = arguments.output.clone().unwrap_or_else(usual);
     let path = absolute(&path, environment);
     let shown = tilde(&path, environment);
@@ -52,7 +61,7 @@ pub(super) fn export(
     }
     atomic::write(&path, &bytes, Durability::Cache)?;
     out.line(&shown);
-    for left_out in &exported.left_out {
+    for left_out in &left_out {
         out.note(&format!("left out: {left_out}"));
     }
     Ok(0)

@@ -360,7 +360,7 @@ fn exit_code(state: &Execution) -> u8 {
         Execution::Complete => 0,
         Execution::Failed(Cause::Limit { .. } | Cause::TimedOut { .. }) => 6,
         Execution::Paused(_) | Execution::Asking(_) => 7,
-        Execution::Stopped(StopReason::Wanted { .. }) => 130,
+        Execution::Stopped(StopReason::Wanted { .. } | StopReason::WantedOfChild { .. }) => 130,
         _ => 1,
     }
 }

@@ -1,9 +1,9 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it and the verdict, apart from prose.
 
-use grove_engine::view::{Check, CheckResult, REJECTED};
+use grove_engine::view::{CheckResult, REJECTED};
+use grove_engine::words::{PROTECTED, check_facts, check_line};
 use grove_engine::{CheckedLedger, Ledger, RunJournal, public_json, public_pem};
-use grove_spec::duration;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::one_line;
 use serde_json::json;
 
 use crate::args::LedgerArgs;
@@ -105,37 +105,20 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut CommandOutput) {
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
-            if let Some(result) = result {
-                out.line(&format!("      sandbox: {}", result.sandbox));
-                let files = files_of(result);
-                if !files.is_empty() {
-                    out.line(&format!("      {}", files.trim_start_matches(", ")));
-                }
+            for line in result.map_or_else(Vec::new, check_facts) {
+                out.line(&format!("      {line}"));
             }
             let failed = result.filter(|result| !check.is_met_by(&result.end));
             for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
                 out.line(&format!("      | {line}"));
             }
             if failed.is_some_and(|result| !result.as_before.is_empty()) {
-                out.line("      no child changes what its work is checked with; `protect` in a request says which files that are");
+                out.line(&format!("      {PROTECTED}"));
             }
         }
         for (what, line) in node.remarks() {
             out.line(&format!("    {what}: {}", one_line(line)));
         }
-    }
-}
-
-fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
-    match result {
-        Some(result) => format!(
-            "{} `{}` {} after {}",
-            check.id,
-            check.line(),
-            result.end,
-            duration::in_words(result.milliseconds),
-        ),
-        None => format!("{} `{}` was not run", check.id, check.line()),
     }
 }
 
@@ -147,15 +130,4 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
         one_line(&line)
     });
     lines.collect()
-}
-
-/// Returns the files that a command saw as they were before the child, and those of the work that it changed, though it was to judge
-/// them.
-pub(super) fn files_of(result: &CheckResult) -> String {
-    let named = |what: &str, files: &[String]| match files {
-        [] => String::new(),
-        files => format!(", {what}: {}", one_line(&first_names(files))),
-    };
-    let before = named("as before the child", &result.as_before);
-    before + &named("changed the work", &result.changed)
 }

@@ -210,7 +210,7 @@ fn what_a_child_called_and_what_came_of_it_is_in_every_view_whatever_drives_it()
             .ok();
         let page = session.read("project/run.html");
         assert!(page.contains("RESULT-42"), "{name}");
-        assert!(page.contains("1 call,"), "{name}");
+        assert!(page.contains("1 call</span>"), "{name}");
         let file = session.grove(["runs", "session", id]).ok().stdout;
         let text = fs::read_to_string(file.trim()).unwrap();
         assert!(text.contains("RESULT-42"), "{name}: {text}");

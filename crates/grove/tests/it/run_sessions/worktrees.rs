@@ -13,7 +13,7 @@ use super::{bash, end_all, run_of, within};
 const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// git in the project, which has to succeed.
-pub(super) fn git(session: &Session, words: &str) -> String {
+pub(crate) fn git(session: &Session, words: &str) -> String {
     git_in(session, "project", words)
 }
 

@@ -1,18 +1,20 @@
-//! `grove plan`: what a run would be.
+//! A plan in words: what a run would be.
 
-use grove_engine::ResolvedRun;
-use grove_engine::view::{Child, Contract, FanOut, Node, Told, Work, WorktreePlan};
+use grove_plan::{Child, Contract, FanOut, Node, NodeId, Work, WorktreePlan};
 use grove_spec::duration;
-use grove_spec::text::one_line;
+use grove_spec::money;
+use grove_spec::text::{counted, one_line};
 
-use crate::commands::counted;
-use crate::output::CommandOutput;
+use crate::resolve::ResolvedRun;
+use crate::told::Told;
 
-/// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
+/// The flow of a plan, and a block for each child, line by line.
+pub fn plan_lines(resolved: &ResolvedRun) -> Vec<String> {
     let (plan, task) = (&resolved.plan, &resolved.envelope.task);
-    out.line(&format!("plan {}", plan.digest().first_digits(12)));
-    out.line(&one_line(&plan.flow()));
+    let mut out = vec![
+        format!("plan {}", plan.digest().first_digits(12)),
+        one_line(&plan.flow()),
+    ];
     let messages: Vec<String> = plan
         .nodes
         .iter()
@@ -20,7 +22,7 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
         .collect();
     // A saved chain's task may be in none of its children's.
     if !task.trim().is_empty() && !messages.iter().any(|it| it == task) {
-        out.line(&format!("task: {}", one_line(task)));
+        out.push(format!("task: {}", one_line(task)));
     }
     for (node, message) in plan.nodes.iter().zip(messages) {
         let child = node.child();
@@ -28,8 +30,8 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
             Work::Child(_) => None,
             Work::FanOut(list) => Some(list),
         };
-        out.line("");
-        out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
+        out.push(String::new());
+        out.push(format!("{} {} ({})", node.id, child.agent, child.address));
         if let Some(list) = list {
             let most = list.max_items;
             let each = match &list.from {
@@ -39,24 +41,31 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut CommandOutput) {
                 ),
                 None => counted(items_of(list, resolved), "item"),
             };
-            out.line(&format!("  {:<10} {}", "each", one_line(&each)));
+            out.push(format!("  {:<10} {}", "each", one_line(&each)));
         }
         for (name, value) in rows(node, child, message) {
-            out.line(&format!("  {name:<10} {}", one_line(&value)));
+            out.push(format!("  {name:<10} {}", one_line(&value)));
         }
     }
     let limits = [
         ("time", plan.tree.timeout_ms.map(duration::in_words)),
         ("tokens", plan.tree.max_tokens.map(|it| it.to_string())),
+        (
+            "cost",
+            plan.tree
+                .max_cost
+                .map(|it| money::in_words(money::amount(it))),
+        ),
     ];
     let limits = limits
         .into_iter()
         .filter_map(|(name, it)| Some(format!("{name} {}", it?)));
     let limits: Vec<String> = limits.collect();
     if !limits.is_empty() {
-        out.line("");
-        out.line(&format!("limits of the whole run: {}", limits.join(", ")));
+        out.push(String::new());
+        out.push(format!("limits of the whole run: {}", limits.join(", ")));
     }
+    out
 }
 
 /// Returns the number of items of a list that is there.
@@ -68,11 +77,7 @@ fn items_of(list: &FanOut, resolved: &ResolvedRun) -> usize {
 
 /// Says from which commit and children a working tree begins.
 fn beginning(tree: &WorktreePlan) -> String {
-    let nodes: Vec<&str> = tree
-        .begins
-        .iter()
-        .map(grove_engine::view::NodeId::as_str)
-        .collect();
+    let nodes: Vec<&str> = tree.begins.iter().map(NodeId::as_str).collect();
     let with = match nodes.as_slice() {
         [] => String::new(),
         nodes => format!(" with the work of {}", nodes.join(", ")),
@@ -103,11 +108,7 @@ fn accepted(contract: &Contract) -> String {
 
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
 fn rows(node: &Node, child: &Child, message: String) -> Vec<(&'static str, String)> {
-    let after: Vec<&str> = node
-        .after
-        .iter()
-        .map(grove_engine::view::NodeId::as_str)
-        .collect();
+    let after: Vec<&str> = node.after.iter().map(NodeId::as_str).collect();
     let tree = child.place.worktree.as_ref();
     let rows = [
         ("task", message),
