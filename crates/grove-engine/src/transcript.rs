@@ -40,7 +40,7 @@ pub struct TranscriptItem {
     pub at: u64,
     /// The attempt in which it happened; zero for none.
     pub attempt: u32,
-    /// The thing itself.
+    /// What happened at that moment.
     #[serde(flatten)]
     pub deed: Deed,
 }
@@ -53,7 +53,7 @@ pub struct TranscriptItem {
     rename_all_fields = "camelCase"
 )]
 pub enum Deed {
-    /// An attempt began.
+    /// The beginning of an attempt.
     Began {
         /// The model that answers it.
         model: String,
@@ -69,11 +69,11 @@ pub enum Deed {
         /// The evidence for that.
         why: String,
     },
-    /// The model answered.
+    /// An answer of the model.
     Said {
         /// Its thoughts, as far as they are told.
         thinking: Option<CutText>,
-        /// Its words.
+        /// The words of the answer.
         text: Option<CutText>,
         /// The tokens that limits count.
         tokens: u64,
@@ -127,7 +127,7 @@ pub enum Deed {
         /// The words of the question.
         text: String,
     },
-    /// An attempt ended.
+    /// The end of an attempt.
     Ended {
         /// The way in which it ended, in words.
         how: String,

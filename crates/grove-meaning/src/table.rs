@@ -59,7 +59,7 @@ pub(crate) struct TableSettings {
     pub(crate) bounds: MeaningBounds,
 }
 
-/// Vectors by token.
+/// The vectors of tokens, in their order.
 #[derive(Debug)]
 pub struct Table {
     bytes: Vec<u8>,

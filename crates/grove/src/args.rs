@@ -501,7 +501,7 @@ pub(crate) struct WebArgs {
     /// The port on this machine [default: the one of the last time, or any that is free]
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
-    /// Open no browser
+    /// Print the link and open no browser
     #[arg(long)]
     pub(crate) no_open: bool,
     /// A name under which a tunnel of yours leads to the page (repeatable)

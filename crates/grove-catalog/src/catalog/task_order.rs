@@ -30,7 +30,7 @@ pub enum PlacedBy {
     Use,
     /// Skills inside that the search for the task found.
     Near,
-    /// The usual order.
+    /// The order without a task.
     Usual,
 }
 

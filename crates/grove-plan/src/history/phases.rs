@@ -114,7 +114,7 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseSpan {
-    /// The phase.
+    /// The phase that lasts so long.
     pub phase: Phase,
     /// The attempt at the child; zero before the first.
     pub attempt: u32,

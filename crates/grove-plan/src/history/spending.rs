@@ -24,7 +24,7 @@ pub enum SpendCause {
     Skills,
     /// The message of the child, and what it was told later.
     Task,
-    /// Results of tools.
+    /// The results of tool calls.
     Tools,
     /// Words and calls of the model.
     Answers,

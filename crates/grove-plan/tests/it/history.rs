@@ -129,6 +129,7 @@ fn a_child_that_asks_and_is_paused_goes_through_these_phases() {
 
 #[test]
 fn a_child_whose_process_is_gone_recovers() {
+    use Phase::{Recovering, Waiting, Working};
     let mut world = World::submitted(chain(vec![child()]));
     let (effect, epoch) = world.lease(EffectKind::Start);
     let why = "killed".to_owned();
@@ -138,7 +139,6 @@ fn a_child_whose_process_is_gone_recovers() {
     let history = history(&world);
     let phases = &history.child(&NodeId::from("1")).unwrap().phases;
     let words: Vec<Phase> = phases.iter().map(|span| span.phase).collect();
-    use Phase::{Recovering, Waiting, Working};
     assert_eq!(words, [Waiting, Working, Recovering, Waiting, Working]);
 }
 

@@ -4,7 +4,7 @@
 //! the state folder has only the digests of both, so that the page can be served again by another process, and so that a
 //! command can add a link to a page that is being served.
 //!
-//! Browsers send a cookie to every port of a machine. So all pages lie below a folder with a name that nobody can guess, and
+//! Browsers send a cookie to every port of a machine. So all pages lie below a folder with a name that cannot be guessed, and
 //! the cookie is for that folder alone: a program on another port never sees it.
 
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const FOLDER_DIGITS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PageRight {
-    /// To read everything.
+    /// The right to read everything.
     Read,
     /// To read, and to answer questions.
     Answer,
@@ -80,7 +80,7 @@ pub enum AccessError {
 struct KeptSecret {
     digest: Digest,
     right: PageRight,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     made: u64,
 }
 
@@ -279,7 +279,7 @@ fn write(path: &Path, kept: &AccessFile) -> Result<(), AccessError> {
     Ok(atomic::write_mode(path, &text, 0o600)?)
 }
 
-/// Seconds since 1970.
+/// The time in seconds since 1970.
 fn now() -> u64 {
     grove_engine::now().wall / 1_000
 }

@@ -30,7 +30,7 @@ pub(super) struct Done {
     pub(super) to: String,
 }
 
-/// Every action.
+/// All actions of the page.
 const ACTIONS: &[Action] = &[
     Action {
         name: "answer",

@@ -19,7 +19,7 @@ form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The body of an answer.
 #[derive(Debug)]
 pub(super) enum AnswerBody {
-    /// All of it.
+    /// The content as a whole.
     Whole(Option<Bytes>),
     /// Messages as they come.
     Stream(Receiver<Bytes>),
@@ -41,7 +41,7 @@ impl Body for AnswerBody {
     }
 }
 
-/// An answer.
+/// An answer to a request.
 pub(super) type Answer = Response<AnswerBody>;
 
 /// An answer with a body of a kind.
@@ -72,7 +72,7 @@ fn of_kind(status: StatusCode, kind: &'static str, body: AnswerBody) -> Answer {
     answer
 }
 
-/// A page.
+/// A page of the site.
 pub(super) fn page(status: StatusCode, markup: String) -> Answer {
     let body = AnswerBody::Whole(Some(markup.into()));
     of_kind(status, "text/html; charset=utf-8", body)

@@ -13,7 +13,7 @@ pub(super) const COOKIE_NAME: &str = "grove";
 /// The header by which the page's own script asks for a part of a page.
 const PART_HEADER: &str = "x-grove-part";
 
-/// A request.
+/// A request of a browser.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked {
     /// True if something is to be done, and not only shown.

@@ -21,7 +21,7 @@ const MOST_CHILDREN: usize = 250;
 /// A run as a file.
 #[derive(Debug)]
 pub struct ExportedPage {
-    /// The page.
+    /// The text of the page.
     pub markup: String,
     /// Everything that has no room on it.
     pub left_out: Vec<String>,

@@ -1,4 +1,4 @@
-//! What was required of work, what Grove saw of it, and the verdict: apart from what anybody said.
+//! What was required of work, what Grove saw of it, and the verdict: apart from what was said.
 
 use grove_engine::view::{Check, CheckResult, Contract, LiveChild, NodeView};
 use grove_engine::words::{PROTECTED, check_facts, check_line};

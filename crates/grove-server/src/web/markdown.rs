@@ -8,7 +8,7 @@ use super::html::HtmlPage;
 /// The deepest nesting that is shown as such; what lies deeper is text.
 const DEEPEST: usize = 24;
 
-/// Writes a text.
+/// Writes a text as HTML.
 pub(super) fn write(text: &str, html: &mut HtmlPage) {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;

@@ -51,7 +51,7 @@ pub enum WebError {
     /// The port cannot be listened on.
     #[error("cannot listen on port {port} of this machine")]
     Listen {
-        /// The port.
+        /// The port that is served.
         port: u16,
         /// The error of the system.
         source: std::io::Error,

@@ -11,7 +11,7 @@ pub(super) const TOKEN_FIELD: &str = "token";
 /// The reader of a page.
 #[derive(Clone, Copy)]
 pub(super) enum Viewer<'a> {
-    /// A browser.
+    /// A person with a browser.
     Browser(Browser<'a>),
     /// A file that needs no server and changes nothing.
     File,

@@ -44,7 +44,7 @@ pub(super) struct WatchedRuns {
     streams: AtomicUsize,
     /// The last time at which a browser was there.
     last_browser: Mutex<Instant>,
-    /// Runs that are to be folded before somebody opens them.
+    /// Runs that are to be folded before they are opened.
     to_fold: Mutex<BTreeSet<String>>,
 }
 
@@ -66,7 +66,7 @@ impl WatchedRuns {
         Ok(runs)
     }
 
-    /// The engine.
+    /// The engine whose runs are watched.
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }

@@ -97,7 +97,7 @@ fn shown(environment: &Environment, link: &str, no_open: bool) -> Outcome {
     if !no_open && !open(environment, link) {
         out.note("no browser was found; open the link yourself");
     }
-    // Nobody reads it any more.
+    // It is not read any more.
     let _ = out.finish();
     Ok(0)
 }
@@ -124,7 +124,7 @@ pub(super) fn open_run(environment: &Environment, run: &str, out: &mut CommandOu
     Ok(0)
 }
 
-/// Starts a process that serves the page until nobody looks at it any more, unless one serves it.
+/// Starts a process that serves the page until it is not looked at any more, unless one serves it.
 fn ensure_served(environment: &Environment) -> Result<(), CommandError> {
     let access = WebAccess::open(&environment.state).map_err(no_access)?;
     if access.is_served() {
