@@ -137,5 +137,6 @@ pub(crate) fn interval(hits: usize, all: usize) -> (f64, f64) {
     let share = hits as f64 / n;
     let middle = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let spread = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    (100.0 * (middle - spread), 100.0 * (middle + spread))
+    let from = (middle - spread).max(0.0);
+    (100.0 * from, 100.0 * (middle + spread))
 }

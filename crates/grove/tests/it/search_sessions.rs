@@ -313,6 +313,7 @@ fn the_columns_of_another_program_have_plain_numbers() {
 #[test]
 fn a_catalog_for_a_task_says_if_nothing_fits() {
     let session = session();
+    session.dir("home/work/.git");
     let (served, unserved) = ("ship the release to Kubernetes", "bake sourdough bread");
     for (task, fits) in [(served, true), (unserved, false)] {
         let catalog = session.done(["catalog", "--for", task]);
