@@ -1,5 +1,6 @@
 //! Runs the commands that show whether a child's work counts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
@@ -7,6 +8,7 @@ use grove_exec::{
     ProgramExit, Sandbox, Seclusion, allowed_variables, now,
 };
 use grove_fs::FsError;
+use grove_fs::move_watch::MoveWatch;
 use grove_fs::stamp::{self, Stamp};
 use grove_plan::{Check, CheckEnd, CheckResult, Contract, Protection};
 use grove_spec::Digest;
@@ -134,7 +136,7 @@ impl<'a> Verifying<'a> {
         }
         let decisive = protection.decisive();
         if touched.is_empty() {
-            return Ok(Prepared::in_tree(&place.top, &decisive, None));
+            return Ok(Prepared::in_tree(&place.top, &decisive, None)?);
         }
         let top = scratch.join("tree");
         let commit = git.with_files_of(folder, &trees.now, &trees.before, &touched, scratch)?;
@@ -147,7 +149,7 @@ impl<'a> Verifying<'a> {
             top: top.clone(),
             files: touched,
         };
-        Ok(Prepared::in_tree(&top, &decisive, Some(pinned)))
+        Ok(Prepared::in_tree(&top, &decisive, Some(pinned))?)
     }
 
     /// Returns the files that changed since the last call.
@@ -309,31 +311,48 @@ struct Prepared {
     pinned: Option<PinnedTree>,
     /// The files by which they decide, as they were before the first of them ran.
     decisive: Vec<(String, Option<Stamp>)>,
+    /// The folders of these files. Another folder could take the place of one for a while, and no file would have changed.
+    folders: Option<MoveWatch>,
     /// The top of the tree that has them.
     top: PathBuf,
 }
 
 impl Prepared {
     /// Takes the stamps of files in a tree.
-    fn in_tree(top: &Path, decisive: &[String], pinned: Option<PinnedTree>) -> Self {
+    fn in_tree(
+        top: &Path,
+        decisive: &[String],
+        pinned: Option<PinnedTree>,
+    ) -> Result<Self, FsError> {
+        let folders: BTreeSet<&Path> = decisive
+            .iter()
+            .flat_map(|file| Path::new(file).ancestors().skip(1))
+            .collect();
+        let folders = folders.into_iter().map(|folder| top.join(folder));
+        let folders = MoveWatch::begin(folders)?;
         let stamped = decisive.iter().map(|file| {
             let stamp = stamp::of_path(&top.join(file)).ok();
             (file.clone(), stamp)
         });
-        Self {
+        Ok(Self {
             decisive: stamped.collect(),
+            folders: Some(folders),
             top: top.to_path_buf(),
             pinned,
-        }
+        })
     }
 
     /// Returns the first of the files that was written since. A program could put the old content back, but not the time of
     /// the change.
-    fn changed_file(&self) -> Option<&str> {
+    fn changed_file(&self) -> Option<String> {
+        if let Some(folder) = self.folders.as_ref().and_then(MoveWatch::moved) {
+            let below = folder.strip_prefix(&self.top).unwrap_or(folder);
+            return Some(format!("{}/", below.display()));
+        }
         let now = |file: &str| stamp::of_path(&self.top.join(file)).ok();
         let mut files = self.decisive.iter();
         let changed = files.find(|(file, before)| now(file) != *before);
-        changed.map(|(file, _)| file.as_str())
+        changed.map(|(file, _)| file.clone())
     }
 }
 

@@ -19,6 +19,7 @@ pub mod folder_entries;
 pub mod held_folder;
 pub mod listing;
 pub mod lock;
+pub mod move_watch;
 pub mod probe_walk;
 pub mod programs;
 pub mod stamp;

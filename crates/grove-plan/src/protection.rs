@@ -5,15 +5,56 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::contract::{Check, Contract};
 
-/// Programs with the files that configure them. Where a folder had one of a row's files before, a check sees all files of the
-/// row in it as they were: a new one could take the place of the one that was there.
-const TOOLS: [(&[&str], &[&str]); 9] = [
-    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (
-        &[
-            "npm", "npx", "yarn", "pnpm", "bun", "jest", "vitest", "mocha", "node",
-        ],
+/// The files that configure some programs. Where a folder had one of them before, a check sees all of them in it as they were: a
+/// new one could take the place of the one that was there.
+struct ToolFiles {
+    tools: &'static [&'static str],
+    files: &'static [&'static str],
+    /// Other files of these programs, which are part of the work. Where one was in the folder or below, the program was in use.
+    signs: &'static [&'static str],
+}
+
+const fn tool(
+    tools: &'static [&'static str],
+    files: &'static [&'static str],
+    signs: &'static [&'static str],
+) -> ToolFiles {
+    ToolFiles {
+        tools,
+        files,
+        signs,
+    }
+}
+
+const NODE: &[&str] = &[
+    "npm",
+    "npx",
+    "yarn",
+    "pnpm",
+    "bun",
+    "jest",
+    "vitest",
+    "mocha",
+    "node",
+    "eslint",
+    "prettier",
+    "playwright",
+    "cypress",
+    "karma",
+];
+const PYTHON: &[&str] = &[
+    "pytest", "py.test", "tox", "nox", "python", "python3", "uv", "poetry", "ruff", "mypy",
+];
+const GRADLE: &[&str] = &["gradle", "gradlew"];
+const TOOLS: [ToolFiles; 15] = [
+    tool(
+        &["make", "gmake"],
+        &["GNUmakefile", "makefile", "Makefile"],
+        &[],
+    ),
+    tool(&["just"], &["justfile", "Justfile", ".justfile"], &[]),
+    tool(
+        NODE,
         &[
             "package.json",
             "jest.config.*",
@@ -21,35 +62,93 @@ const TOOLS: [(&[&str], &[&str]); 9] = [
             "vite.config.*",
             ".mocharc.*",
         ],
+        &[],
     ),
-    (
+    tool(
+        NODE,
         &[
-            "pytest", "py.test", "tox", "nox", "python", "python3", "uv", "poetry",
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            ".pnpmfile.cjs",
+            "bunfig.toml",
+            "eslint.config.*",
+            ".eslintrc*",
+            ".eslintignore",
+            ".prettierrc*",
+            "playwright.config.*",
+            "cypress.config.*",
+            "karma.conf.*",
         ],
+        &["package.json"],
+    ),
+    tool(
+        PYTHON,
         &[
             "pytest.ini",
+            ".pytest.ini",
+            "pytest.toml",
+            ".pytest.toml",
             "pyproject.toml",
             "tox.ini",
             "setup.cfg",
             "noxfile.py",
             "conftest.py",
         ],
+        &[],
     ),
-    (
+    tool(
+        PYTHON,
+        &["ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini"],
+        &["pyproject.toml", "setup.py", "setup.cfg"],
+    ),
+    tool(
         &["rake", "bundle", "rspec"],
         &["Rakefile", ".rspec", "spec_helper.rb"],
+        &["Gemfile"],
     ),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
-    (
+    tool(&["task"], &["Taskfile.yml", "Taskfile.yaml"], &[]),
+    tool(
         &["phpunit", "composer"],
         &["phpunit.xml", "phpunit.xml.dist"],
+        &["composer.json"],
     ),
-    (
+    tool(
         &["cargo"],
-        &[".cargo/config.toml", ".cargo/config", "nextest.toml"],
+        &[
+            ".cargo/config.toml",
+            ".cargo/config",
+            "nextest.toml",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+            "rustfmt.toml",
+            ".rustfmt.toml",
+            "clippy.toml",
+            ".clippy.toml",
+        ],
+        &["Cargo.toml"],
     ),
-    (&["deno"], &["deno.json", "deno.jsonc"]),
+    tool(&["deno"], &["deno.json", "deno.jsonc"], &[]),
+    tool(&["prove"], &[".proverc"], &["*.t"]),
+    tool(&["go"], &["go.work"], &["go.mod"]),
+    tool(
+        &["mvn", "mvnw"],
+        &[
+            ".mvn/maven.config",
+            ".mvn/jvm.config",
+            ".mvn/extensions.xml",
+        ],
+        &["pom.xml"],
+    ),
+    tool(
+        GRADLE,
+        &["gradle.properties"],
+        &["build.gradle*", "settings.gradle*"],
+    ),
 ];
+/// Programs that run a file whose name is given without its end, or a folder.
+const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "python3", "ts-node", "tsx"];
+const ENDS: [&str; 3] = [".*", "/index.*", "/__main__.py"];
 /// Folders of tests, and names of them outside such folders.
 const TEST_FOLDERS: [&str; 5] = ["tests", "test", "__tests__", "spec", "specs"];
 const TEST_NAMES: [&str; 5] = ["test_*", "*_test.*", "*.test.*", "*.spec.*", "*_spec.*"];
@@ -145,11 +244,10 @@ impl<'a> Protection<'a> {
             return true;
         }
         let is_word = |tool: &&str| self.words.iter().any(|word| last_part(&word.text) == *tool);
-        let rows = TOOLS.iter().filter(|(tools, _)| tools.iter().any(is_word));
-        let mut rows = rows.map(|(_, files)| *files);
-        rows.any(|files| {
-            let mut of_row = files.iter().filter_map(|name| folder_of(file, name));
-            of_row.any(|folder| has_one_of(folder, files, &self.before.names))
+        let mut rows = TOOLS.iter().filter(|row| row.tools.iter().any(is_word));
+        rows.any(|row| {
+            let mut of_row = row.files.iter().filter_map(|name| folder_of(file, name));
+            of_row.any(|folder| row.was_in(folder, &self.before.names))
         })
     }
 
@@ -202,11 +300,17 @@ fn folder_of<'a>(file: &'a str, name: &str) -> Option<&'a str> {
     is_name.then(|| file.get(..length)).flatten()
 }
 
-fn has_one_of(folder: &str, names: &[&str], before: &BTreeSet<String>) -> bool {
-    before.iter().any(|file| {
-        let mut folders = names.iter().filter_map(|name| folder_of(file, name));
-        folders.any(|found| found == folder)
-    })
+impl ToolFiles {
+    /// Returns true if a folder had one of the files, or if it or a folder below had one of the signs.
+    fn was_in(&self, folder: &str, before: &BTreeSet<String>) -> bool {
+        let mut files = before.iter();
+        files.any(|file| {
+            let mut folders = self.files.iter().filter_map(|name| folder_of(file, name));
+            let mut signs = self.signs.iter().filter_map(|name| folder_of(file, name));
+            folders.any(|found| found == folder)
+                || signs.any(|found| Path::new(found).starts_with(folder))
+        })
+    }
 }
 
 fn is_test(file: &str) -> bool {
@@ -224,38 +328,71 @@ struct Word {
     begins_elsewhere: bool,
 }
 
-/// The words of a command.
+/// The words of a command. A star stands for the value of a variable.
 fn words_of(check: &Check) -> Vec<Word> {
-    let mut words = Vec::new();
+    let mut words = Words::default();
     for line in &check.command {
-        let mut text = String::new();
-        let mut begins_elsewhere = false;
-        for c in line.chars().chain([' ']) {
+        let mut rest = line.chars().chain([' ']).peekable();
+        while let Some(c) = rest.next() {
             match c {
                 '"' | '\'' => {}
                 '$' | '`' | ')' => {
-                    push(&mut words, &mut text, begins_elsewhere);
-                    begins_elsewhere = true;
+                    words.end_word();
+                    words.begins_elsewhere = true;
+                    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+                    if c == '$' && rest.next_if(is_name).is_some() {
+                        while rest.next_if(is_name).is_some() {}
+                        words.text.push('*');
+                    }
                 }
                 c if c.is_whitespace() || ";&|(<>=".contains(c) => {
-                    push(&mut words, &mut text, begins_elsewhere);
-                    begins_elsewhere = false;
+                    words.end_word();
+                    words.begins_elsewhere = false;
                 }
-                c => text.push(c),
+                c => words.text.push(c),
             }
         }
     }
-    words
+    words.all
 }
 
-fn push(words: &mut Vec<Word>, text: &mut String, begins_elsewhere: bool) {
-    let text = std::mem::take(text);
-    if !text.is_empty() && !text.starts_with('-') {
-        let begins_elsewhere = begins_elsewhere || text.starts_with(['/', '~']);
-        words.push(Word {
+/// Words as they are read.
+#[derive(Default)]
+struct Words {
+    all: Vec<Word>,
+    text: String,
+    begins_elsewhere: bool,
+    /// The word before, with options.
+    last: String,
+    /// The word before that is no option.
+    program: String,
+}
+
+impl Words {
+    fn end_word(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if text.is_empty() {
+            return;
+        }
+        let last = std::mem::replace(&mut self.last, text.clone());
+        if text.starts_with('-') || with_stars(&text) == "*" {
+            return;
+        }
+        let program = std::mem::replace(&mut self.program, text.clone());
+        let begins_elsewhere = self.begins_elsewhere || text.starts_with(['/', '~']);
+        let word = |text| Word {
             text,
             begins_elsewhere,
-        });
+        };
+        if last == "-m" {
+            let module = text.replace('.', "/");
+            let files = ENDS.iter().map(|end| word(format!("{module}{end}")));
+            self.all.extend(files);
+        } else if INTERPRETERS.contains(&last_part(&program)) {
+            let files = ENDS.iter().map(|end| word(format!("{text}{end}")));
+            self.all.extend(files);
+        }
+        self.all.push(word(text));
     }
 }
 
@@ -370,7 +507,14 @@ fn matches_part(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const BEFORE: [&str; 14] = [
+    const BEFORE: [&str; 21] = [
+        "Cargo.toml",
+        "crate/Cargo.toml",
+        "build.rs",
+        "t/one.t",
+        "tools/judge.py",
+        "tools/__main__.py",
+        "web/judge/index.js",
         "check.sh",
         "sub/check.sh",
         "sub/deep/run.sh",
@@ -474,6 +618,10 @@ mod tests {
             "env X=1 sh 'check.sh'",
             "sh<check.sh",
             "X=check.sh; sh $X",
+            "J=check; sh $J.sh",
+            "for t in check other; do sh \"$t.sh\" || exit 1; done",
+            "node check",
+            "python3 -B check",
         ] {
             assert_eq!(protected(line, None, &["check.sh"]), ["check.sh"], "{line}");
         }
@@ -496,8 +644,38 @@ mod tests {
     }
 
     #[test]
+    fn an_interpreter_finds_files_by_less_than_their_names() {
+        for (line, file) in [
+            ("python3 -m tools.judge", "tools/judge.py"),
+            ("python3 tools", "tools/__main__.py"),
+            ("python3 -m tools", "tools/__main__.py"),
+            ("node web/judge", "web/judge/index.js"),
+            ("cd web && node judge", "web/judge/index.js"),
+        ] {
+            assert_eq!(protected(line, None, &[file]), [file], "{line}");
+        }
+        for line in ["ls tools", "echo $TOOLS ${TOOLS}", "cargo judge"] {
+            assert!(
+                protected(line, None, &["tools/judge.py"]).is_empty(),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
     fn what_tools_read_and_tests_are_as_they_were() {
         for (line, file, is_protected) in [
+            ("npm test", ".npmrc", true),
+            ("npm test", "deep/.npmrc", false),
+            ("cargo test", ".cargo/config.toml", true),
+            ("cargo test", "crate/rust-toolchain", true),
+            ("cargo test", "src/.cargo/config.toml", false),
+            ("cargo test", "Cargo.toml", false),
+            ("cargo build", "build.rs", false),
+            ("node scripts", "scripts/index.js", false),
+            ("pytest", ".pytest.ini", true),
+            ("prove -r t", ".proverc", true),
+            ("go test ./...", "go.work", false),
             ("make test", "Makefile", true),
             ("cd . && make -j2 test", "GNUmakefile", true),
             ("make test", "sub/Makefile", false),

@@ -255,6 +255,8 @@ fn no_child_decides_by_the_form_the_name_or_the_moment_of_a_file() {
     let with_tool = "python3 tool.py\ngrep -q right answer || exit 1\n";
     let sources = "test -f tests/more.sh && . tests/more.sh\nfalse\n";
     let pinned = json!(["tests/**"]);
+    let in_ci = json!(["ci/**"]);
+    let swaps = "printf '%s\\n' 'mv ci real; mkdir ci; echo \"mv ci fake; mv real ci; rm -r fake\" > ci/b.sh' > work.sh;";
     let mut faults = Vec::new();
     for (what, files, task, check, protect) in [
         (
@@ -336,6 +338,26 @@ fn no_child_decides_by_the_form_the_name_or_the_moment_of_a_file() {
             [("check.sh", with_tool), ("tool.py", "")],
             &format!("cat > tool.py <<'END'\n{RESTORES}\nEND"),
             "bash check.sh",
+            None,
+        ),
+        (
+            "another folder in the place of the script's, and back",
+            [("ci/a.sh", "sh work.sh\n"), ("ci/b.sh", "exit 1\n")],
+            &swaps.to_owned(),
+            "sh ci/a.sh && sh ci/b.sh",
+            Some(&in_ci),
+        ),
+        (
+            "the same where the check has a tree of its own, and two levels above",
+            [("top/ci/a.sh", "sh work.sh\n"), ("top/ci/b.sh", "exit 1\n")],
+            &format!(
+                "{} echo >> top/ci/a.sh",
+                swaps
+                    .replace("ci", "top")
+                    .replace("top/b", "top/ci/b")
+                    .replace("mkdir top", "mkdir -p top/ci")
+            ),
+            "sh top/ci/a.sh && sh top/ci/b.sh",
             None,
         ),
         (
