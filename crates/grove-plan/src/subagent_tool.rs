@@ -102,12 +102,7 @@ pub const ACTIONS: &[ToolAction] = &[
         "run, token, maybe message",
         "continues a paused or ended child",
     ),
-    of_owner(
-        "stop",
-        true,
-        "run, token",
-        "ends the run, or one child as RUN.NODE",
-    ),
+    of_owner("stop", true, "run, token", "ends the run or one child"),
     action("show", false, "run", "shows everything about the run"),
     of_owner(
         "apply",
@@ -154,7 +149,7 @@ const OWN: &[(&str, &str, bool, &str)] = &[
 const UNNAMED: &[(&str, &str)] = &[
     (
         "parentModel",
-        "your own model, for children that name none; not needed if your host already provides it",
+        "your own model, for children that name none; not needed if your host provides it",
     ),
     (
         "parentSession",

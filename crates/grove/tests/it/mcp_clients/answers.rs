@@ -166,7 +166,7 @@ fn the_help_says_when_a_field_is_not_needed() {
     let session = empty_home();
     let mut client = RawClient::connect(&session);
     let (text, _) = told(&mut client, "subagent", &json!({ "action": "help" }));
-    let expected = "  parentModel: your own model, for children that name none; not needed if your host already provides it\n";
+    let expected = "  parentModel: your own model, for children that name none; not needed if your host provides it\n";
     assert!(text.contains(expected), "{text}");
     assert!(
         text.contains(&format!("  run ({NEEDS_OF_RUN}): ")),
