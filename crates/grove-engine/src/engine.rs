@@ -100,6 +100,9 @@ impl Engine {
     }
 
     /// Works on the runs of this environment in this process, without a process of its own.
+    ///
+    /// The process becomes the parent of everything that a command's keeper leaves behind when it is killed, and then ends all
+    /// of its children that Grove did not start. A program with other children starts a supervisor of its own instead.
     pub fn serve_here(&self) -> Result<ServedHere, EngineError> {
         ServedHere::start(&self.environment)
     }
