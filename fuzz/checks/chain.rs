@@ -2,7 +2,7 @@
 //! read as the same chain; an edit changes one key and nothing else.
 
 use grove_spec::chain::edit::{remove, set};
-use grove_spec::chain::{ChainFormat, MAX_STEPS, parse, parse_bytes, print};
+use grove_spec::chain::{ChainFormat, ChainStep, MAX_STEPS, parse, parse_bytes, print};
 use grove_spec::text::is_control;
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -16,11 +16,7 @@ pub(crate) fn check(bytes: &[u8]) {
             assert!(!shown.contains(is_control), "{shown:?}");
         }
         assert!(chain.steps.len() <= MAX_STEPS);
-        for task in chain
-            .steps
-            .iter()
-            .flat_map(super::super::chain::ChainStep::tasks)
-        {
+        for task in chain.steps.iter().flat_map(ChainStep::tasks) {
             assert!(!task.agent.contains(is_control), "{:?}", task.agent);
             assert!(!task.task.iter().any(|text| text.contains(is_control)));
         }
