@@ -244,9 +244,9 @@ impl Library {
         self.discover_in(None)
     }
 
-    /// Discovers again after a change. The settings of the last discovery are still in force if they were not changed.
-    pub(crate) fn discover_after_change(&mut self, is_of_settings: bool) -> Discovery {
-        let last = self.last_discovery().filter(|_| !is_of_settings);
+    /// Discovers again by the settings of the last discovery, for a change that leaves them alone.
+    pub(crate) fn discover_with_settings(&mut self) -> Discovery {
+        let last = self.last_discovery();
         let last = last.map(|last| Arc::clone(&last.world));
         self.discover_in(last.as_deref())
     }

@@ -15,7 +15,6 @@ mod skill_copies;
 mod skill_files;
 mod within;
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +144,8 @@ trait ManagedEntry: Entry {
 #[derive(Debug)]
 pub struct Manager {
     library: Library,
-    has_changed_settings: Cell<bool>,
+    /// Set once the configuration was opened to be changed: it is read again then.
+    opens_settings: bool,
     /// The present state; it is looked at again after every change.
     discovery: Discovery,
     recording: Arc<UndoRecording>,
@@ -168,7 +168,7 @@ impl Manager {
         Ok(Self {
             discovery: library.discover(),
             library,
-            has_changed_settings: Cell::new(false),
+            opens_settings: false,
             recording: Arc::new(UndoRecording::new(Some(&environment.state), command)),
             _lock: lock,
         })
@@ -360,8 +360,11 @@ impl Manager {
         changed: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> ChangeReport {
-        let is_of_settings = self.has_changed_settings.get();
-        self.discovery = self.library.discover_after_change(is_of_settings);
+        self.discovery = if self.opens_settings {
+            self.library.discover()
+        } else {
+            self.library.discover_with_settings()
+        };
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);

@@ -25,8 +25,8 @@ pub(super) struct ConfigFile {
 }
 
 impl Manager {
-    pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
-        self.has_changed_settings.set(true);
+    pub(super) fn config(&mut self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
+        self.opens_settings = true;
         let place = match scope {
             LayerScope::User => {
                 let file = user_file(&self.discovery.world.environment);
